@@ -1,0 +1,1 @@
+"""Verbs for people; the only room that wires everything together."""

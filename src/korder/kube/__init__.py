@@ -1,0 +1,1 @@
+"""The wire to an API server: requests built without I/O, the client, watches, configuration, errors."""

@@ -1,0 +1,1 @@
+"""Bytes: HTTP in and out, TLS, certificates. Knows nothing of Kubernetes."""

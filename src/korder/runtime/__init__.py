@@ -1,0 +1,1 @@
+"""The machine under every controller: clock, store, queue, informer, controller, leader, webhooks, manager."""

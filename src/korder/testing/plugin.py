@@ -1,0 +1,43 @@
+"""pytest plugin: virtual time for asynchronous tests, and no test leaves a task behind.
+
+Loaded by pytest wherever korder is installed. Tests that open sockets (mark `enable_socket`) live in real time, because
+a server outside the loop does not know how late it virtually is; all others run on a `VirtualLoop`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import pytest
+import pytest_asyncio
+
+from korder.runtime.clock import Clock, SystemClock, VirtualClock, VirtualLoop
+
+
+def _lives_in_real_time(item: pytest.Item) -> bool:
+    return item.get_closest_marker("enable_socket") is not None
+
+
+def pytest_asyncio_loop_factories(
+    item: pytest.Item,
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Chooses the loop of a test by its mark."""
+    if _lives_in_real_time(item):
+        return {"real": asyncio.new_event_loop}
+    return {"virtual": VirtualLoop}
+
+
+@pytest.fixture
+def clock(request: pytest.FixtureRequest) -> Clock:
+    """The clock that belongs to the test's loop."""
+    return SystemClock() if _lives_in_real_time(request.node) else VirtualClock()
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def no_task_is_left_behind(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    """Fails a test that ends while a task it started still runs; warnings alone do not notice that."""
+    before = asyncio.all_tasks()
+    yield
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    if left:
+        names = ", ".join(sorted(str(task.get_coro()) for task in left))
+        pytest.fail(f"{request.node.name} left tasks running: {names}")
