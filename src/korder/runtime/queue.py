@@ -37,7 +37,7 @@ class WorkQueue(Generic[K]):
         self._ready: OrderedDict[K, float] = OrderedDict()
         self._active: set[K] = set()
         self._again: set[K] = set()
-        self._due: dict[K, datetime] = {}
+        self._due: dict[K, tuple[datetime, int]] = {}
         self._timers: list[tuple[datetime, int, K]] = []
         self._sequence = count()
         self._alarm: Timer | None = None
@@ -74,10 +74,11 @@ class WorkQueue(Generic[K]):
     def add_at(self, key: K, instant: datetime) -> None:
         """Asks for a look at `instant`; an earlier wish stands."""
         due = self._due.get(key)
-        if self._closed or (due is not None and due <= instant):
+        if self._closed or (due is not None and due[0] <= instant):
             return
-        self._due[key] = instant
-        heapq.heappush(self._timers, (instant, next(self._sequence), key))
+        number = next(self._sequence)
+        self._due[key] = (instant, number)
+        heapq.heappush(self._timers, (instant, number, key))
         if len(self._timers) > 2 * len(self._due) + 64:
             self._sweep()
         self._set_alarm()
@@ -139,7 +140,7 @@ class WorkQueue(Generic[K]):
                 return
 
     def _set_alarm(self) -> None:
-        while self._timers and self._due.get(self._timers[0][2]) != self._timers[0][0]:
+        while self._timers and not self._stands(self._timers[0]):
             heapq.heappop(self._timers)
         first = self._timers[0][0] if self._timers else None
         if first == self._alarm_at:
@@ -153,12 +154,17 @@ class WorkQueue(Generic[K]):
         self._alarm = self._alarm_at = None
         now = self._clock.now()
         while self._timers and self._timers[0][0] <= now:
-            instant, _, key = heapq.heappop(self._timers)
-            if self._due.get(key) == instant:
+            timer = heapq.heappop(self._timers)
+            if self._stands(timer):
+                key = timer[2]
                 del self._due[key]
                 self.add(key)
         self._set_alarm()
 
+    def _stands(self, timer: tuple[datetime, int, K]) -> bool:
+        due = self._due.get(timer[2])
+        return due is not None and due[1] == timer[1]
+
     def _sweep(self) -> None:
-        self._timers = [timer for timer in self._timers if self._due.get(timer[2]) == timer[0]]
+        self._timers = [timer for timer in self._timers if self._stands(timer)]
         heapq.heapify(self._timers)

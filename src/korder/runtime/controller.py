@@ -1,0 +1,209 @@
+"""Gather, decide, apply: the loop around every domain's rules.
+
+A controller is a name, a queue of keys, and a *turn*: a function that looks at the stores and the instant and returns a
+`Plan`. The turn writes nothing; this module applies the plan, shows its results to the informers so that the next turn
+reads its own writes, and turns each outcome into what happens next in one place. A conflict is not an error: somebody was
+faster, the turn is taken again on what is true now.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+import inspect
+from itertools import count
+import random
+from typing import TypeVar
+
+import structlog
+
+from korder.api.meta import HasMetadata, Key, key_of
+from korder.api.plan import Create, Delete, Patch, Plan, Step
+from korder.kube.client import Client
+from korder.kube.errors import AlreadyExists, Conflict, Fenced, KubeError, NotFound, UnknownOutcome
+from korder.runtime.clock import Clock
+from korder.runtime.events import Recorder
+from korder.runtime.informer import Informer, Informers
+from korder.runtime.metrics import Metrics
+from korder.runtime.queue import QueueClosed, WorkQueue
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T", bound=HasMetadata)
+Turn = Callable[[Key, datetime], Plan | Awaitable[Plan]]
+Keys = Callable[[T], Iterable[Key]]
+
+_COME_AGAIN = (Conflict, AlreadyExists, NotFound, UnknownOutcome)
+_LANES = 16
+"""How many steps of one stage run side by side; the client bounds the process as a whole."""
+
+
+def own_key(obj: HasMetadata) -> Iterable[Key]:
+    """The object itself needs the look."""
+    return (key_of(obj),)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a process hands to each of its controllers."""
+
+    client: Client
+    informers: Informers
+    recorder: Recorder
+    metrics: Metrics
+    clock: Clock
+    rng: random.Random
+
+
+class Controller:
+    """Runs one domain's turns."""
+
+    def __init__(self, name: str, turn: Turn, machine: Machine, *, workers: int = 16) -> None:
+        self.name = name
+        self.queue: WorkQueue[Key] = WorkQueue(machine.clock, machine.rng)
+        self._turn = turn
+        self._client = machine.client
+        self._informers = machine.informers
+        self._recorder = machine.recorder
+        self._metrics = machine.metrics
+        self._clock = machine.clock
+        self._workers = workers
+        self._turns = count(1)
+
+    def follow(self, informer: Informer[T], keys: Keys[T] = own_key) -> None:
+        """Takes a turn for `keys` of every object that changes, as it was and as it is."""
+        informer.on_change(
+            lambda change: self._enqueue(key for obj in change.objects for key in keys(obj))
+        )
+
+    async def run(self) -> None:
+        """Works until the queue is closed, and then finishes what is under way."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._workers):
+                group.create_task(self._work(), name=f"{self.name} worker")
+
+    def _enqueue(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self.queue.add(key)
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                key = await self.queue.get()
+            except QueueClosed:
+                return
+            self._metrics.queue_seconds.labels(self.name).observe(self.queue.waited)
+            started = self._clock.monotonic()
+            try:
+                result = await self._take(key)
+            finally:
+                self.queue.done(key)
+            spent = self._clock.monotonic() - started
+            self._metrics.turn_seconds.labels(self.name, result).observe(spent)
+
+    async def _take(self, key: Key) -> str:
+        """Takes one turn and decides what follows from how it went."""
+        try:
+            await self._act(key)
+        except Fenced:
+            return "fenced"
+        except _COME_AGAIN as reason:
+            log.debug("come again", controller=self.name, key=str(key), reason=str(reason))
+            self.queue.retry(key)
+            return "conflict"
+        except Exception as error:
+            self._metrics.turn_errors.labels(self.name, type(error).__name__).inc()
+            turn = f"{self.name}-{next(self._turns)}"
+            if isinstance(error, KubeError):
+                log.warning(
+                    "turn failed", controller=self.name, key=str(key), turn=turn, error=str(error)
+                )
+            else:
+                log.exception("turn failed", controller=self.name, key=str(key), turn=turn)
+            self.queue.retry(key)
+            return "error"
+        return "success"
+
+    async def _act(self, key: Key) -> None:
+        decided = self._turn(key, self._clock.now())
+        plan = await decided if inspect.isawaitable(decided) else decided
+        for stage in plan.stages:
+            await self._apply(stage)
+        for notice in plan.notices:
+            self._recorder.record(notice)
+        self.queue.forget(key)
+        if plan.wake_at is not None:
+            self.queue.add_at(key, plan.wake_at)
+
+    async def _apply(self, stage: tuple[Step, ...]) -> None:
+        """Applies a stage; every step is tried, the first failure is raised afterwards."""
+        if len(stage) == 1:
+            await self._step(stage[0])
+            return
+        remaining = iter(stage)
+        failures: list[KubeError] = []
+
+        async def lane() -> None:
+            for step in remaining:
+                try:
+                    await self._step(step)
+                except KubeError as failure:
+                    failures.append(failure)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(_LANES, len(stage))):
+                group.create_task(lane())
+        if failures:
+            raise failures[0]
+
+    async def _step(self, step: Step) -> None:
+        verb = type(step).__name__.lower()
+        outcome = "ok"
+        try:
+            match step:
+                case Create():
+                    self._informers.wrote(
+                        step.kind, await self._client.create(step.kind, step.body)
+                    )
+                case Patch():
+                    await self._patch(step)
+                case Delete():
+                    await self._delete(step)
+        except KubeError as error:
+            outcome = type(error).__name__
+            raise
+        finally:
+            self._metrics.writes.labels(self.name, verb, str(step.kind), outcome).inc()
+
+    async def _patch(self, step: Patch) -> None:
+        obj = await self._client.patch(
+            step.kind,
+            step.key,
+            step.body,
+            step.type,
+            subresource=step.subresource,
+            uid=step.uid,
+            resource_version=step.resource_version,
+        )
+        if step.subresource in ("", "status"):
+            self._informers.wrote(step.kind, obj)
+
+    async def _delete(self, step: Delete) -> None:
+        try:
+            left = await self._client.delete(
+                step.kind,
+                step.key,
+                uid=step.uid,
+                resource_version=step.resource_version,
+                grace_seconds=step.grace_seconds,
+            )
+        except NotFound:
+            left = None
+        except Conflict:
+            if step.resource_version:
+                raise
+            left = None  # another object has taken the name, so the one we meant is gone
+        if left is None:
+            self._informers.deleted(step.kind, step.key, step.uid)
+        else:
+            self._informers.wrote(step.kind, left)
