@@ -38,6 +38,9 @@ class Terms:
             )
 
 
+USUAL = Terms()
+
+
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """A version of the lease and when this candidate saw it first."""
@@ -63,7 +66,7 @@ class Leader:
         *,
         clock: Clock,
         rng: random.Random,
-        terms: Terms = Terms(),  # noqa: B008  frozen
+        terms: Terms = USUAL,
     ) -> None:
         self._client = client.with_guard(self.guard)
         self._key = key

@@ -1,0 +1,87 @@
+# Every target sets itself up: a fresh machine needs Python 3.11 and, for `make e2e` and `make bench`, Go.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+PYTEST := $(BIN)/pytest -n auto --dist worksteal
+
+SEEDS ?= 20
+HOURS ?= 1
+ONLY  ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint types imports e2e test-e2e bench soak manifests generate install build fmt lock clean
+
+help: ## show the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(READY): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "korder needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
+	@echo "Setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: $(READY) ## start a cluster with everything in it (says what is still missing)
+	@echo "The embedded cluster is not part of korder yet. On the cluster of your kubeconfig:" >&2
+	@echo "    make install               puts the CRDs there" >&2
+	@echo "    $(BIN)/korder manager      runs the manager against it" >&2
+	@exit 1
+
+test: $(READY) ## all tests that need only Python
+	@$(PYTEST) -m "not e2e and not soak"
+
+check: lint types imports test ## test, lint, types, import contracts and drift: half of what CI runs
+
+lint: $(READY) ## style
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(READY)
+	@$(BIN)/mypy
+
+imports: $(READY)
+	@$(BIN)/lint-imports --no-logo
+
+e2e: $(READY) ## tests on a real Kubernetes, built once into a cache outside the tree
+	@KORDER_CONTROLPLANE="$$(hack/controlplane/build)" && export KORDER_CONTROLPLANE && \
+	  $(BIN)/pytest tests/e2e -m "e2e and not soak"
+
+test-e2e: e2e
+
+bench: $(READY) ## print the benchmark table, write build/bench.json (ONLY=name runs one)
+	@KORDER_CONTROLPLANE="$$(hack/controlplane/build)" && export KORDER_CONTROLPLANE && \
+	  $(BIN)/python -m bench $(ONLY)
+
+soak: $(READY) ## long runs: many seeds, many examples
+	@KORDER_CONTROLPLANE="$$(hack/controlplane/build)" && export KORDER_CONTROLPLANE && \
+	  KORDER_SEEDS=$(SEEDS) KORDER_HOURS=$(HOURS) $(BIN)/pytest -m soak --timeout 0 && \
+	  $(PYTEST) -m "not e2e and not soak" --hypothesis-profile soak --timeout 0 tests/api tests/runtime
+
+manifests: $(READY) ## write manifests/ from the types
+	@$(BIN)/korder manifests --output manifests
+
+generate: manifests
+
+install: $(READY) ## put the CRDs into the cluster of the current kubeconfig
+	@$(BIN)/korder install
+
+build: $(READY) ## build the wheel into dist/
+	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
+
+fmt: $(READY) ## format and fix what a machine can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+lock: $(READY) ## pin the dependencies anew
+	@$(BIN)/pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-header --no-emit-index-url \
+	  pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-header --no-emit-index-url \
+	  --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+
+clean: ## remove what was built here; the cached control plane stays
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@find src tests bench -name __pycache__ -prune -exec rm -rf {} +

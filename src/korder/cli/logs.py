@@ -1,0 +1,35 @@
+"""How a korder process logs: a constant message with keys and values, as text for people or JSON for machines."""
+
+from enum import StrEnum
+import logging
+import sys
+
+import structlog
+
+
+class LogFormat(StrEnum):
+    """What log lines look like."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def configure(style: LogFormat, *, verbose: bool = False) -> None:
+    """Sends all logging of this process to standard error in one style."""
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    last: structlog.typing.Processor
+    if style is LogFormat.JSON:
+        shared.append(structlog.processors.dict_tracebacks)
+        last = structlog.processors.JSONRenderer()
+    else:
+        last = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    structlog.configure(
+        processors=[*shared, last],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if verbose else logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )

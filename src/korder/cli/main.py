@@ -1,0 +1,38 @@
+"""The command `korder`: one file per verb, and one place where an error becomes a sentence and an exit code."""
+
+from importlib.metadata import version
+import sys
+
+import typer
+
+from korder.cli import install, manager, manifests
+from korder.kube.errors import KubeError
+from korder.net.http import NetError
+
+app = typer.Typer(
+    name="korder",
+    help="Books capacity on Kubernetes.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("manager")(manager.run)
+app.command("install")(install.run)
+app.command("manifests")(manifests.run)
+
+
+@app.command("version")
+def show_version() -> None:
+    """Print the version."""
+    print(version("korder"))
+
+
+def main() -> None:
+    """Runs the command line; what a user can cause ends in one sentence, never in a traceback."""
+    try:
+        app()
+    except (KubeError, NetError, OSError) as error:
+        print(f"korder: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,219 @@
+"""Starts and stops everything a korder process runs, in the order that is safe.
+
+`korder manager` and tests build one, add controllers and other parts, and run it until told to stop. Start: probes and
+metrics, informers, election, controllers. Stop: no new turns, the ones under way finish, Events leave, the lease is handed
+back, and only then the watches and servers end. A replica that loses its lease ends with `LeadershipLost`: a new process
+with an empty memory is the cheapest way to a consistent picture.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass
+import random
+from typing import NamedTuple, Protocol
+
+import structlog
+
+from korder.api.meta import Key
+from korder.kube.client import Client
+from korder.net.http import Request
+from korder.net.server import Reply, Server, text
+from korder.runtime import metrics as measuring
+from korder.runtime.clock import Clock
+from korder.runtime.controller import Controller, Machine, Turn
+from korder.runtime.events import Recorder
+from korder.runtime.informer import Informers
+from korder.runtime.leader import USUAL, Leader, Terms
+
+log = structlog.get_logger(__name__)
+
+
+class LeadershipLost(Exception):
+    """Another replica may act now; this one must not."""
+
+
+class Address(NamedTuple):
+    """Where to listen; an empty host means every interface."""
+
+    host: str
+    port: int
+
+
+class Part(Protocol):
+    """Something else that runs with the manager, whether it leads or not, such as a webhook server."""
+
+    @property
+    def ready(self) -> bool: ...
+
+    async def run(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a manager runs: who it is, where it listens, and whether it shares its work with other replicas."""
+
+    identity: str
+    component: str = "korder"
+    lease: Key | None = None
+    """The lease to lead by; without one this replica always acts."""
+    terms: Terms = USUAL
+    metrics: Address | None = None
+    probes: Address | None = None
+    drain_seconds: float = 20.0
+
+
+class Manager:
+    """One process of controllers."""
+
+    def __init__(
+        self, client: Client, settings: Settings, *, clock: Clock, rng: random.Random
+    ) -> None:
+        self._settings = settings
+        self._leader = settings.lease and Leader(
+            client, settings.lease, settings.identity, clock=clock, rng=rng, terms=settings.terms
+        )
+        acting = client.with_guard(self._leader.guard) if self._leader else client
+        self.metrics = measuring.Metrics()
+        self.informers = Informers(client, self.metrics)
+        self._recorder = Recorder(
+            acting,
+            clock,
+            self.metrics,
+            component=settings.component,
+            instance=settings.identity,
+        )
+        self._machine = Machine(acting, self.informers, self._recorder, self.metrics, clock, rng)
+        self._controllers: list[Controller] = []
+        self._parts: list[Part] = []
+        self._servers: list[Server] = []
+        self.ports: list[int] = []
+        """Where the probes and metrics servers listen, in that order, once the manager runs."""
+        self._show()
+
+    @property
+    def leading(self) -> bool:
+        """Whether this replica may act right now."""
+        return self._leader is None or self._leader.leading
+
+    def controller(self, name: str, turn: Turn, *, workers: int = 16) -> Controller:
+        """Adds a controller; tell it what to follow before the manager runs."""
+        controller = Controller(name, turn, self._machine, workers=workers)
+        self._controllers.append(controller)
+        return controller
+
+    def add(self, part: Part) -> None:
+        """Adds a part that runs from start to stop."""
+        self._parts.append(part)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Runs until `stop` is set, then drains; raises `LeadershipLost` when the lease is lost."""
+        await self._listen()
+        try:
+            async with asyncio.TaskGroup() as group:
+                below = [group.create_task(part) for part in self._background()]
+                try:
+                    await self._work(stop)
+                finally:
+                    for task in below:
+                        task.cancel()
+        except* LeadershipLost as lost:
+            raise lost.exceptions[0] from None
+        finally:
+            for server in self._servers:
+                await server.stop(grace=1.0)
+
+    def _background(self) -> list[Coroutine[None, None, None]]:
+        informers = [informer.run() for informer in self.informers]
+        return [*informers, self._recorder.run(), *(part.run() for part in self._parts)]
+
+    async def _work(self, stop: asyncio.Event) -> None:
+        if not await _unless(stop, self.informers.wait_until_synced()):
+            return
+        log.info("synced", informers=len(tuple(self.informers)))
+        if self._leader is not None and not await _unless(stop, self._leader.elect()):
+            return
+        async with asyncio.TaskGroup() as group:
+            authority = group.create_task(self._hold_authority())
+            await self._control(stop, authority)
+            authority.cancel()
+        if not self.leading:
+            raise LeadershipLost(f"{self._settings.identity} lost the lease {self._settings.lease}")
+        if self._leader is not None:
+            await self._leader.release()
+
+    async def _hold_authority(self) -> None:
+        """Ends when this replica must not act any more."""
+        if self._leader is None:
+            await asyncio.Event().wait()
+        else:
+            await self._leader.keep()
+
+    async def _control(self, stop: asyncio.Event, authority: asyncio.Task[None]) -> None:
+        """Runs the controllers until told to stop or the authority ends, then lets them finish their turns."""
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(controller.run()) for controller in self._controllers]
+            await _unless(stop, asyncio.wait((authority,)))
+            for controller in self._controllers:
+                controller.queue.close()
+            try:
+                async with asyncio.timeout(self._settings.drain_seconds if self.leading else 0):
+                    if running:
+                        await asyncio.wait(running)
+                    await self._recorder.flush()
+            except TimeoutError:
+                log.warning("turns cut off", leading=self.leading)
+                for task in running:
+                    task.cancel()
+
+    async def _listen(self) -> None:
+        endpoints = (
+            (self._settings.probes, {"/healthz": self._healthz, "/readyz": self._readyz}),
+            (self._settings.metrics, {"/metrics": self._scrape}),
+        )
+        for address, routes in endpoints:
+            if address is not None:
+                server = Server(routes, address.host or None, address.port)
+                self.ports.append(await server.start())
+                self._servers.append(server)
+
+    async def _healthz(self, _: Request) -> Reply:
+        return text(200, "ok")
+
+    async def _readyz(self, _: Request) -> Reply:
+        missing = [str(informer.kind) for informer in self.informers if not informer.synced]
+        missing += [type(part).__name__ for part in self._parts if not part.ready]
+        return text(503, "not ready: " + ", ".join(missing)) if missing else text(200, "ok")
+
+    async def _scrape(self, _: Request) -> Reply:
+        return Reply(200, self.metrics.render(), {"Content-Type": measuring.TEXT})
+
+    def _show(self) -> None:
+        self.metrics.leading.set_function(lambda: float(self.leading))
+        self.metrics.observe(
+            "korder_objects",
+            "Objects in the cache, by resource.",
+            "resource",
+            lambda: {str(i.kind): float(len(i.reader)) for i in self.informers},
+        )
+        self.metrics.observe(
+            "korder_queue_depth",
+            "Names ready to be worked on, by controller.",
+            "controller",
+            lambda: {c.name: float(len(c.queue)) for c in self._controllers},
+        )
+
+
+async def _unless(stop: asyncio.Event, work: Awaitable[object]) -> bool:
+    """Waits for `work` and says whether it ended before `stop` was set."""
+    async with asyncio.TaskGroup() as group:
+        stopping = group.create_task(stop.wait())
+        working = group.create_task(_await(work))
+        await asyncio.wait((stopping, working), return_when=asyncio.FIRST_COMPLETED)
+        finished = working.done()
+        stopping.cancel()
+        working.cancel()
+    return finished and not stop.is_set()
+
+
+async def _await(work: Awaitable[object]) -> None:
+    await work
