@@ -96,17 +96,18 @@ class Key(NamedTuple):
 
 
 T = TypeVar("T", bound=HasMetadata)
+T_co = TypeVar("T_co", bound=HasMetadata, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class Kind(Generic[T_co]):
     """A resource of an API server and the type its objects decode to."""
 
     group: str
     version: str
     kind: str
     plural: str
-    model: type[T] = field(compare=False)
+    model: type[T_co] = field(compare=False)
     namespaced: bool = True
 
     @property

@@ -68,6 +68,7 @@ class Leader:
         rng: random.Random,
         terms: Terms = USUAL,
     ) -> None:
+        self._candidate = client
         self._client = client.with_guard(self.guard)
         self._key = key
         self._identity = identity
@@ -75,7 +76,6 @@ class Leader:
         self._rng = rng
         self._terms = terms
         self._until = float("-inf")
-        self._standing = False
         self._version = ""
 
     @property
@@ -85,7 +85,7 @@ class Leader:
 
     def guard(self) -> None:
         """Holds a write back unless the authority to send it still stands."""
-        if not (self.leading or self._standing):
+        if not self.leading:
             raise Fenced(f"{self._identity} does not hold the lease {self._key}")
 
     async def elect(self) -> None:
@@ -153,17 +153,15 @@ class Leader:
             "renewTime": now,
             "leaseTransitions": transitions,
         }
-        self._standing = True
-        try:
-            if lease is None:
-                meta: JSON = {"namespace": self._key.namespace, "name": self._key.name}
-                taken = await self._client.create(LEASES, {"metadata": meta, "spec": spec})
-                self._version = taken.metadata.resource_version
-            else:
-                self._version = lease.metadata.resource_version
-                await self._write(spec)
-        finally:
-            self._standing = False
+        if lease is None:
+            meta: JSON = {"namespace": self._key.namespace, "name": self._key.name}
+            taken = await self._candidate.create(LEASES, {"metadata": meta, "spec": spec})
+        else:
+            read = lease.metadata.resource_version
+            taken = await self._candidate.patch(
+                LEASES, self._key, {"spec": spec}, resource_version=read
+            )
+        self._version = taken.metadata.resource_version
         self._until = started + self._terms.renew
 
     async def _renew(self) -> None:

@@ -1,0 +1,302 @@
+"""Controllers on a server in memory: plans in order, own writes read back, conflicts and failures come again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+import random
+
+import pytest
+
+from korder.api.core import CONFIG_MAPS, PODS, ConfigMap
+from korder.api.meta import Key, key_of, owner_reference
+from korder.api.plan import NOTHING, Create, Delete, Notice, Patch, Plan
+from korder.kube.client import Client
+from korder.runtime.clock import VirtualClock
+from korder.runtime.manager import Manager, Settings
+from korder.runtime.store import by_owner
+from korder.testing.faults import Fault, FaultyTransport, Rule, writes
+from korder.testing.memory import MemoryServer, Stored
+
+PARENTS = "/api/v1/namespaces/ns/configmaps"
+CHILDREN = "/api/v1/namespaces/ns/pods"
+Turn = Callable[[Key, datetime], Plan]
+
+
+def a_parent(name: str) -> Stored:
+    meta = {"name": name, "namespace": "ns"}
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": meta, "data": {}}
+
+
+class Bench:
+    """A manager on a server in memory, with a wire that can misbehave."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.server = MemoryServer()
+        self.clock = VirtualClock()
+        self.wire = FaultyTransport(
+            self.server.connect("manager"), random.Random(seed), slowness=0.2
+        )
+        self.manager = Manager(
+            Client(self.wire, rng=random.Random(seed)),
+            Settings(identity="one", drain_seconds=5),
+            clock=self.clock,
+            rng=random.Random(seed),
+        )
+        self.parents = self.manager.informers.of(CONFIG_MAPS)
+        self.children = self.manager.informers.of(PODS)
+        self.children.add_index("owner", by_owner)
+
+    def control(self, turn: Turn) -> None:
+        controller = self.manager.controller("test", turn)
+        controller.follow(self.parents)
+        controller.follow(
+            self.children,
+            lambda pod: [Key("ns", ref.name) for ref in pod.metadata.owner_references],
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.manager.run(stop))
+            try:
+                yield
+            finally:
+                stop.set()
+
+    def child_of(self, parent: ConfigMap, index: int = 0) -> Create:
+        name = f"{parent.metadata.name}-{index}"
+        owner = owner_reference(CONFIG_MAPS, parent)
+        ref = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": owner.name,
+            "uid": owner.uid,
+            "controller": True,
+        }
+        return Create(
+            PODS, {"metadata": {"name": name, "namespace": "ns", "ownerReferences": [ref]}}
+        )
+
+    def written(self, method: str, path: str) -> int:
+        return sum(w[1:] == (method, path) for w in self.server.writes)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def one_child_then_status(bench: Bench) -> Turn:
+    """The smallest real controller: each parent gets one child and then says so."""
+
+    def turn(key: Key, _: datetime) -> Plan:
+        parent = bench.parents.reader.get(key)
+        if parent is None:
+            return NOTHING
+        if not bench.children.reader.where("owner", parent.metadata.uid):
+            return Plan().then(bench.child_of(parent))
+        if "done" in parent.data:
+            return NOTHING
+        meta = parent.metadata
+        return Plan().then(
+            Patch(
+                CONFIG_MAPS, key, {"data": {"done": "yes"}}, resource_version=meta.resource_version
+            )
+        )
+
+    return turn
+
+
+async def test_two_writes_per_object_although_the_watch_lags(bench: Bench) -> None:
+    for i in range(50):
+        bench.server.create(PARENTS, a_parent(f"p{i}"))
+    bench.control(one_child_then_status(bench))
+    async with bench.running():
+        bench.server.lag = 2.0
+        await asyncio.sleep(60)
+        assert len(bench.server.writes) == 100
+        assert sum(path.startswith(CHILDREN) for path in bench.server.objects) == 50
+
+
+@pytest.mark.parametrize("seed", range(10))
+async def test_faults_on_the_wire_neither_lose_nor_double_anything(seed: int) -> None:
+    bench = Bench(seed)
+    for i in range(30):
+        bench.server.create(PARENTS, a_parent(f"p{i}"))
+    bench.control(one_child_then_status(bench))
+    faults = (
+        Fault.LOST_BEFORE,
+        Fault.LOST_AFTER,
+        Fault.CONFLICT,
+        Fault.TOO_MANY,
+        Fault.BROKEN,
+        Fault.SLOW,
+    )
+    bench.wire.rules += [Rule(fault, writes, chance=0.1) for fault in faults]
+    async with bench.running():
+        bench.server.lag = 0.5
+        await asyncio.sleep(300)
+        parents = [obj for path, obj in bench.server.objects.items() if path.startswith(PARENTS)]
+        assert all(parent["data"] == {"done": "yes"} for parent in parents)
+        assert sum(path.startswith(CHILDREN) for path in bench.server.objects) == 30
+        assert len(bench.wire.hits) == len(faults)
+
+
+async def test_stages_are_applied_in_order_and_a_failing_one_ends_the_plan(bench: Bench) -> None:
+    bench.server.create(PARENTS, a_parent("p"))
+    turns: list[datetime] = []
+
+    def turn(key: Key, now: datetime) -> Plan:
+        turns.append(now)
+        parent = bench.parents.reader.get(key)
+        assert parent is not None
+        missing = Patch(PODS, Key("ns", "not-there"), {"data": {}})
+        first = tuple(bench.child_of(parent, i) for i in range(3))
+        if bench.children.reader.get(Key("ns", "p-0")):
+            return NOTHING
+        return Plan().then(*first).then(missing).then(bench.child_of(parent, 9))
+
+    bench.control(turn)
+    async with bench.running():
+        await asyncio.sleep(5)
+        names = sorted(
+            path.rsplit("/", 1)[1] for path in bench.server.objects if path.startswith(CHILDREN)
+        )
+        assert names == ["p-0", "p-1", "p-2"]
+        assert len(turns) == 2
+
+
+async def test_a_turn_is_taken_again_at_the_instant_the_plan_names(bench: Bench) -> None:
+    bench.server.create(PARENTS, a_parent("p"))
+    turns: list[datetime] = []
+
+    def turn(_: Key, now: datetime) -> Plan:
+        turns.append(now)
+        return Plan().wake(turns[0] + timedelta(hours=len(turns)) if len(turns) < 4 else None)
+
+    bench.control(turn)
+    async with bench.running():
+        await asyncio.sleep(86_400)
+        assert turns == [turns[0] + timedelta(hours=i) for i in range(4)]
+
+
+async def test_a_turn_that_raises_is_taken_again_and_counted(bench: Bench) -> None:
+    bench.server.create(PARENTS, a_parent("p"))
+    turns: list[Key] = []
+
+    def turn(key: Key, _: datetime) -> Plan:
+        turns.append(key)
+        if len(turns) < 4:
+            raise RuntimeError("a bug")
+        return NOTHING
+
+    bench.control(turn)
+    async with bench.running():
+        await asyncio.sleep(60)
+        assert len(turns) == 4
+        scrape = bench.manager.metrics.render().decode()
+        assert (
+            'korder_reconciliation_errors_total{controller="test",error_type="RuntimeError"} 3.0'
+            in scrape
+        )
+        assert (
+            'korder_reconciliation_duration_seconds_count{controller="test",result="success"} 1.0'
+            in scrape
+        )
+
+
+async def test_deleting_what_is_already_gone_or_replaced_is_done(bench: Bench) -> None:
+    bench.server.create(PARENTS, a_parent("p"))
+    bench.server.create(CHILDREN, {"metadata": {"name": "successor", "namespace": "ns"}})
+    results: list[Plan] = []
+
+    def turn(key: Key, _: datetime) -> Plan:
+        plan = Plan().then(
+            Delete(PODS, Key("ns", "never-was"), "uid-x"),
+            Delete(PODS, Key("ns", "successor"), "uid-of-predecessor"),
+        )
+        results.append(plan)
+        return plan
+
+    bench.control(turn)
+    async with bench.running():
+        await asyncio.sleep(60)
+        assert len(results) == 1
+        assert f"{CHILDREN}/successor" in bench.server.objects
+
+
+async def test_a_deleted_child_is_not_deleted_twice_while_the_watch_lags(bench: Bench) -> None:
+    bench.server.create(PARENTS, a_parent("p"))
+    bench.server.create(CHILDREN, {"metadata": {"name": "victim", "namespace": "ns"}})
+
+    def turn(key: Key, now: datetime) -> Plan:
+        victims = [
+            Delete(PODS, key_of(pod), pod.metadata.uid) for pod in bench.children.reader.all()
+        ]
+        return Plan().then(*victims).wake(now + timedelta(milliseconds=100))
+
+    bench.control(turn)
+    async with bench.running():
+        bench.server.lag = 10
+        await asyncio.sleep(5)
+        assert bench.written("DELETE", f"{CHILDREN}/victim") == 1
+
+
+async def test_notices_become_events_and_repetitions_a_series(bench: Bench) -> None:
+    bench.server.create(PARENTS, a_parent("p"))
+    turns = 0
+
+    def turn(key: Key, now: datetime) -> Plan:
+        nonlocal turns
+        turns += 1
+        parent = bench.parents.reader.get(key)
+        assert parent is not None
+        notice = Notice(CONFIG_MAPS, parent, "Waiting", "no room on any node")
+        return Plan().tell(notice).wake(now + timedelta(seconds=30) if turns < 5 else None)
+
+    bench.control(turn)
+    async with bench.running():
+        await asyncio.sleep(300)
+        events = [obj for path, obj in bench.server.objects.items() if "/events/" in path]
+        assert len(events) == 1
+        assert (events[0]["reason"], events[0]["note"]) == ("Waiting", "no room on any node")
+        assert events[0]["series"]["count"] == 5
+
+
+async def test_a_flood_of_different_notices_about_one_object_is_held_back(bench: Bench) -> None:
+    bench.server.create(PARENTS, a_parent("p"))
+
+    def turn(key: Key, _: datetime) -> Plan:
+        parent = bench.parents.reader.get(key)
+        assert parent is not None
+        return Plan().tell(
+            *(Notice(CONFIG_MAPS, parent, "Noise", f"number {i}") for i in range(100))
+        )
+
+    bench.control(turn)
+    async with bench.running():
+        await asyncio.sleep(10)
+        assert sum("/events/" in path for path in bench.server.objects) == 25
+        assert (
+            'korder_events_total{outcome="dropped"} 75.0' in bench.manager.metrics.render().decode()
+        )
+
+
+async def test_stopping_lets_a_turn_finish_but_begins_no_new_one(bench: Bench) -> None:
+    for name in ("a", "b"):
+        bench.server.create(PARENTS, a_parent(name))
+    begun: list[str] = []
+    ended: list[str] = []
+
+    async def turn(key: Key, _: datetime) -> Plan:
+        begun.append(key.name)
+        await asyncio.sleep(3)
+        ended.append(key.name)
+        return Plan().wake(bench.clock.now())
+
+    bench.control(turn)  # type: ignore[arg-type]
+    async with bench.running():
+        await asyncio.sleep(1)
+    assert sorted(begun) == sorted(ended) == ["a", "b"]
