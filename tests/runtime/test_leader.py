@@ -129,7 +129,7 @@ async def test_somebody_else_in_the_lease_ends_the_leadership(server: MemoryServ
         assert holder(server) == "thief"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 async def test_never_two_leaders_whatever_the_wire_does(server: MemoryServer, seed: int) -> None:
     rng = random.Random(seed)
     replicas = [Replica(server, f"r{i}", seed * 10 + i) for i in range(3)]
@@ -145,8 +145,8 @@ async def test_never_two_leaders_whatever_the_wire_does(server: MemoryServer, se
     led = set()
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(serve(replica)) for replica in replicas]
-        for _ in range(20_000):
-            await asyncio.sleep(0.05)
+        for _ in range(6_000):
+            await asyncio.sleep(0.1)
             leading = [r.leader._identity for r in replicas if r.leader.leading]
             assert len(leading) <= 1
             led.update(leading)

@@ -9,7 +9,7 @@ none starves.
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Hashable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 import heapq
 from itertools import count
 import random
@@ -22,6 +22,10 @@ K = TypeVar("K", bound=Hashable)
 FIRST_RETRY = 0.02
 LONGEST_RETRY = 60.0
 _MOST_DOUBLINGS = 12
+
+
+_Timed = tuple[float, int, K]
+"""Seconds since 1970, a number that keeps names from being compared, and the name."""
 
 
 class QueueClosed(Exception):
@@ -37,11 +41,13 @@ class WorkQueue(Generic[K]):
         self._ready: OrderedDict[K, float] = OrderedDict()
         self._active: set[K] = set()
         self._again: set[K] = set()
-        self._due: dict[K, tuple[datetime, int]] = {}
-        self._timers: list[tuple[datetime, int, K]] = []
+        self._due: set[K] = set()
+        self._timer: dict[K, _Timed[K]] = {}
+        """The newest timer of each name, kept when a look cleared it: most looks ask for the same instant again."""
+        self._timers: list[_Timed[K]] = []
         self._sequence = count()
         self._alarm: Timer | None = None
-        self._alarm_at: datetime | None = None
+        self._alarm_at: float | None = None
         self._failures: dict[K, int] = {}
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
@@ -73,14 +79,19 @@ class WorkQueue(Generic[K]):
 
     def add_at(self, key: K, instant: datetime) -> None:
         """Asks for a look at `instant`; an earlier wish stands."""
-        due = self._due.get(key)
-        if self._closed or (due is not None and due[0] <= instant):
+        if self._closed:
             return
-        number = next(self._sequence)
-        self._due[key] = (instant, number)
-        heapq.heappush(self._timers, (instant, number, key))
-        if len(self._timers) > 2 * len(self._due) + 64:
-            self._sweep()
+        at = instant.timestamp()
+        timer = self._timer.get(key)
+        if timer is not None and (timer[0] == at or (key in self._due and timer[0] < at)):
+            self._due.add(key)
+        else:
+            timer = (at, next(self._sequence), key)
+            self._timer[key] = timer
+            self._due.add(key)
+            heapq.heappush(self._timers, timer)
+            if len(self._timers) > 2 * len(self._timer) + 64:
+                self._sweep()
         self._set_alarm()
 
     def retry(self, key: K) -> None:
@@ -110,7 +121,7 @@ class WorkQueue(Generic[K]):
                 raise
         key, since = self._ready.popitem(last=False)
         self.waited = self._clock.monotonic() - since
-        self._due.pop(key, None)
+        self._due.discard(key)
         self._active.add(key)
         return key
 
@@ -126,6 +137,7 @@ class WorkQueue(Generic[K]):
         self._closed = True
         self._ready.clear()
         self._due.clear()
+        self._timer.clear()
         if self._alarm is not None:
             self._alarm.cancel()
         for waiter in self._waiters:
@@ -141,30 +153,38 @@ class WorkQueue(Generic[K]):
 
     def _set_alarm(self) -> None:
         while self._timers and not self._stands(self._timers[0]):
-            heapq.heappop(self._timers)
+            self._discard(heapq.heappop(self._timers))
         first = self._timers[0][0] if self._timers else None
         if first == self._alarm_at:
             return
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm_at = first
-        self._alarm = None if first is None else self._clock.call_at(first, self._ring)
+        self._alarm = None if first is None else self._clock.call_at(_instant(first), self._ring)
 
     def _ring(self) -> None:
         self._alarm = self._alarm_at = None
         now = self._clock.now()
-        while self._timers and self._timers[0][0] <= now:
+        while self._timers and _instant(self._timers[0][0]) <= now:
             timer = heapq.heappop(self._timers)
             if self._stands(timer):
-                key = timer[2]
-                del self._due[key]
-                self.add(key)
+                self._due.discard(timer[2])
+                self.add(timer[2])
+            self._discard(timer)
         self._set_alarm()
 
-    def _stands(self, timer: tuple[datetime, int, K]) -> bool:
-        due = self._due.get(timer[2])
-        return due is not None and due[1] == timer[1]
+    def _stands(self, timer: _Timed[K]) -> bool:
+        return timer[2] in self._due and self._timer.get(timer[2]) is timer
+
+    def _discard(self, timer: _Timed[K]) -> None:
+        if self._timer.get(timer[2]) is timer:
+            del self._timer[timer[2]]
 
     def _sweep(self) -> None:
-        self._timers = [timer for timer in self._timers if self._stands(timer)]
+        self._timer = {key: timer for key, timer in self._timer.items() if key in self._due}
+        self._timers = list(self._timer.values())
         heapq.heapify(self._timers)
+
+
+def _instant(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -161,12 +161,14 @@ class Store(Generic[T]):
 
     def _file(self, name: str, key: Key, old: T | None, new: T | None) -> None:
         index, buckets = self._indexes[name], self.buckets[name]
-        after = set(index(new)) if new is not None else set()
-        for value in set(index(old)) - after if old is not None else ():
-            bucket = buckets[value]
-            del bucket[key]
-            if not bucket:
-                del buckets[value]
+        before = () if old is None else tuple(index(old))
+        after = () if new is None else tuple(index(new))
+        if before != after:
+            for value in before:
+                if value not in after and (bucket := buckets.get(value)):
+                    bucket.pop(key, None)
+                    if not bucket:
+                        del buckets[value]
         if new is not None:
             for value in after:
                 buckets.setdefault(value, {})[key] = new

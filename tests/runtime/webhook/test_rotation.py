@@ -177,6 +177,13 @@ def test_the_key_of_the_old_authority_is_gone_when_it_has_a_successor() -> None:
     assert FRESH.key not in rotation.write(TRUSTING_TWO).values()
 
 
+def test_only_authorities_that_have_ended_are_forgotten() -> None:
+    three = after(AddAuthority(), at=START + 250 * DAY, material=TRUSTING_TWO)
+    newest, old, _ = three.authorities
+
+    assert after(Prune(), at=START + 450 * DAY, material=three).authorities == (newest, old)
+
+
 def test_material_survives_the_secret() -> None:
     assert rotation.read(rotation.write(SWITCHED)) == SWITCHED
 
@@ -211,6 +218,7 @@ def test_whatever_a_secret_holds_a_few_steps_lead_to_a_certificate(data: dict[st
 QUICK = replace(POLICY, authority_life=60 * DAY, certificate_life=20 * DAY)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     looks=st.lists(

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios inside one run, because the machines they run on are noisy."""

@@ -1,0 +1,33 @@
+"""`python -m bench [name]`: runs the benchmarks, or the one that yields the named row."""
+
+import sys
+
+from rich.console import Console
+
+from bench import fanout, informer_list, micro
+from bench.table import publish
+
+BENCHMARKS = {
+    ("runtime-fanout", "fanout-writes", "fanout-memory"): fanout.measure,
+    ("informer-list",): informer_list.measure,
+    ("queue-event",): micro.queue_event,
+    ("store-event",): micro.store_event,
+}
+
+
+def main() -> int:
+    """Runs what was asked for and returns the exit code."""
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    chosen = [run for names, run in BENCHMARKS.items() if not wanted or wanted in names]
+    if not chosen:
+        known = ", ".join(name for names in BENCHMARKS for name in names)
+        print(f"no benchmark is called {wanted!r}; there are {known}", file=sys.stderr)
+        return 2
+    console = Console(stderr=True)
+    with console.status("") as status:
+        rows = [row for run in chosen for row in run(status.update)]
+    return 0 if publish(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

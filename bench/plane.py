@@ -1,0 +1,47 @@
+"""The control plane that benchmarks run on, and a measured child process."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+import json
+from pathlib import Path
+import random
+import sys
+
+from korder.api import manifests
+from korder.cli.install import apply
+from korder.kube.client import Client
+from korder.kube.connect import open_client
+from korder.runtime.clock import SystemClock
+from korder.testing.controlplane import ControlPlane
+
+
+@asynccontextmanager
+async def a_plane() -> AsyncIterator[tuple[Path, Client]]:
+    """An API server with our CRDs, without scheduler and controller manager: nobody else writes."""
+    async with ControlPlane(without=("kube-scheduler", "kube-controller-manager")) as plane:
+        kubeconfig = plane.kubeconfig()
+        async with a_client(kubeconfig) as client:
+            for crd in manifests.all_crds():
+                await apply(client, crd)
+            yield kubeconfig, client
+
+
+@asynccontextmanager
+async def a_client(kubeconfig: Path) -> AsyncIterator[Client]:
+    """A client with korder's own defaults."""
+    now, rng = SystemClock().now, random.Random(1)
+    async with open_client(str(kubeconfig), now=now, rng=rng) as client:
+        yield client
+
+
+async def a_child(module: str, *args: str) -> dict[str, float]:
+    """Runs a module in a process of its own and returns the numbers it prints."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", module, *args, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{module} ended with {process.returncode}")
+    numbers: dict[str, float] = json.loads(out)
+    return numbers

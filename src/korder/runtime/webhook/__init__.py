@@ -1,0 +1,1 @@
+"""The admission webhook server: reviews in, verdicts out, behind a certificate that renews itself."""
