@@ -68,6 +68,13 @@ class Cluster:
         data = cast("dict[str, str]", stored["data"])
         return {name: base64.b64decode(text) for name, text in data.items()}
 
+    def ever_stored(self, name: str) -> set[bytes]:
+        """Everything that was ever in the Secret under this name."""
+        path = f"{SECRETS}/{SECRET.name}"
+        versions = (stored for _, _, changed, stored in self.server.log if changed == path)
+        texts = (cast("dict[str, str]", stored["data"])[name] for stored in versions)
+        return {base64.b64decode(text) for text in texts if text}
+
     def put_secret(self, data: dict[str, bytes]) -> None:
         content: Stored = {
             "metadata": {"name": SECRET.name, "namespace": SECRET.namespace},

@@ -43,15 +43,12 @@ class Found:
         return not self._stale(bundle)
 
     def correction(self, bundle: bytes) -> list[JSON]:
-        """Makes the patch that gives every webhook the bundle; each is found by its name, not only by its place."""
+        """Makes the patch that gives every webhook the bundle; places count only in the version that was read."""
         text = base64.b64encode(bundle).decode()
-        operations: list[JSON] = []
-        for place in self._stale(bundle):
-            at = f"/webhooks/{place}"
-            name = self.configuration.webhooks[place].name
-            operations.append({"op": "test", "path": f"{at}/name", "value": name})
-            operations.append({"op": "add", "path": f"{at}/clientConfig/caBundle", "value": text})
-        return operations
+        return [
+            {"op": "add", "path": f"/webhooks/{place}/clientConfig/caBundle", "value": text}
+            for place in self._stale(bundle)
+        ]
 
     def _stale(self, bundle: bytes) -> list[int]:
         return [

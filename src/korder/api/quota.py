@@ -1,0 +1,281 @@
+"""Quotas: how much may be held, by whom and when (`core.korder.dev`).
+
+The quota rule, the webhooks and the console read these types, `manifests` makes a CRD of them. A limit is a quantity,
+except `max-duration`, which is a length of time or whole seconds; the two are told apart by the key. A quota without
+limits gets `DEFAULT_HARD` from the rule, because an empty map is a value and no schema default would touch it.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from korder.api import shapes
+from korder.api.crd import AGE, Column, Definition
+from korder.api.meta import Base, Kind, Object
+from korder.api.reserve import GROUP, VERSION
+from korder.api.schema import Rule, doc
+from korder.api.selector import LabelSelector
+from korder.api.standins import SELECTS_SOMETHING, Conditions
+
+QUOTA_FINALIZER = "korder.dev/quota-finalizer"
+
+ORDERS_KEY = "orders"
+TICKETS_KEY = "tickets"
+RESERVED_PREFIX = "reserved."
+MAX_DURATION_KEY = "max-duration"
+
+DEFAULT_HARD: Mapping[str, str] = {
+    ORDERS_KEY: "100",
+    TICKETS_KEY: "1000",
+    f"{RESERVED_PREFIX}cpu": "1000",
+    f"{RESERVED_PREFIX}memory": "2000Gi",
+}
+DEFAULT_MAX_DURATION = "604800"
+
+
+class QuotaCondition(StrEnum):
+    """What is judged of a quota."""
+
+    READY = "Ready"
+    ENFORCED = "Enforced"
+    EXCEEDED = "Exceeded"
+
+
+class ScopeType(StrEnum):
+    """By what the objects of a quota are found."""
+
+    CLUSTER = "Cluster"
+    NAMESPACE_SELECTOR = "NamespaceSelector"
+    NAMESPACE_LIST = "NamespaceList"
+    OBJECT_SELECTOR = "ObjectSelector"
+
+
+class Enforcement(StrEnum):
+    """What happens to a wish beyond the limit."""
+
+    REFUSE = "Refuse"
+    WAIT = "Wait"
+
+
+class Weekday(StrEnum):
+    """A day of the week."""
+
+    MONDAY = "Mon"
+    TUESDAY = "Tue"
+    WEDNESDAY = "Wed"
+    THURSDAY = "Thu"
+    FRIDAY = "Fri"
+    SATURDAY = "Sat"
+    SUNDAY = "Sun"
+
+
+def _goes_with(field: str, scope: ScopeType) -> Rule:
+    return Rule(
+        f"has(self.{field}) == (self.type == '{scope}')",
+        f"{field} must be given for type {scope}, and only then",
+        field=f".{field}",
+    )
+
+
+class Scope(Base):
+    """What a quota applies to."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        _goes_with("namespaceSelector", ScopeType.NAMESPACE_SELECTOR),
+        _goes_with("namespaces", ScopeType.NAMESPACE_LIST),
+        _goes_with("objectSelector", ScopeType.OBJECT_SELECTOR),
+    )
+
+    type: Annotated[
+        ScopeType,
+        doc(
+            "The whole cluster, namespaces by label or name, or objects by label.",
+            Rule("self == oldSelf", "scope.type must not change; make a new quota instead"),
+        ),
+    ] = ScopeType.CLUSTER
+    namespace_selector: Annotated[
+        LabelSelector | None, doc("Which namespaces.", SELECTS_SOMETHING)
+    ] = None
+    namespaces: Annotated[
+        tuple[shapes.Label, ...],
+        doc("Which namespaces, by name.", min_items=1, max_items=512, list_type="set"),
+    ] = ()
+    object_selector: Annotated[
+        LabelSelector | None, doc("Which orders and tickets.", SELECTS_SOMETHING)
+    ] = None
+
+
+_MAX_DURATION = Rule(
+    f"!('{MAX_DURATION_KEY}' in self) || (type(self['{MAX_DURATION_KEY}']) == int ? self['{MAX_DURATION_KEY}'] > 0"
+    f" : self['{MAX_DURATION_KEY}'].matches('^[0-9]+$') ? int(self['{MAX_DURATION_KEY}']) > 0"
+    f" : duration(self['{MAX_DURATION_KEY}']) > duration('0s'))",
+    "max-duration must be a duration such as 24h or whole seconds such as 86400, and longer than zero",
+)
+_ONLY_MAX_DURATION = Rule(
+    f"self.all(key, key == '{MAX_DURATION_KEY}' || type(self[key]) == int"
+    " || !(self[key].endsWith('h') || self[key].endsWith('s')))",
+    "only max-duration may be a duration; every other limit must be a quantity such as 20 or 40Gi",
+)
+
+
+class TimeWindow(Base):
+    """Other limits at certain times."""
+
+    ONE_OF: ClassVar[tuple[str, ...]] = ("multiplier", "hard")
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "has(self.schedule) != (has(self.weekdays) || has(self.hours))",
+            "schedule must be used, or weekdays and hours, and not both",
+            field=".schedule",
+        ),
+        Rule(
+            "!has(self.duration) || has(self.schedule)",
+            "duration must be used only with schedule, whose firings it follows",
+            field=".duration",
+        ),
+    )
+
+    name: Annotated[shapes.Text, doc("What people call it.")]
+    schedule: Annotated[
+        shapes.Schedule,
+        doc(
+            "When it is open: from each firing for duration, or in every hour that fits if there is none.",
+            min_length=1,
+        ),
+    ] = ""
+    duration: Annotated[
+        shapes.PositiveDuration | None, doc("How long after a firing it stays open.")
+    ] = None
+    weekdays: Annotated[
+        tuple[Weekday, ...], doc("The days it is open.", min_items=1, max_items=7, list_type="set")
+    ] = ()
+    hours: Annotated[shapes.ClockRange | None, doc("The hours of those days, as 09:00-17:00.")] = (
+        None
+    )
+    time_zone: Annotated[shapes.TimeZone, doc("The zone of schedule, days and hours.")] = "UTC"
+    multiplier: Annotated[
+        str | int | float | None,
+        doc(
+            "What every limit is multiplied with, as a number or as text.",
+            pattern=r"^[0-9]+(?:\.[0-9]+)?$",
+            max_length=32,
+            minimum=0,
+        ),
+    ] = None
+    hard: Annotated[
+        Mapping[str, shapes.Limit], doc("Limits that take the place of the ordinary ones.")
+    ] = {}
+    priority: Annotated[int, doc("The highest open window counts, then the strictest.")] = 0
+
+
+class Allocation(Base):
+    """A limit inside the quota for some namespaces."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "has(self.__namespace__) != has(self.namespaceSelector)",
+            "namespace or namespaceSelector must be given, and not both",
+            field=".namespace",
+        ),
+    )
+
+    limits: Annotated[Mapping[str, shapes.Limit], doc("How much of the quota they may use.")]
+    namespace: Annotated[shapes.Label | None, doc("The one namespace.")] = None
+    namespace_selector: Annotated[
+        LabelSelector | None, doc("The namespaces, by label.", SELECTS_SOMETHING)
+    ] = None
+    borrow: Annotated[bool, doc("Whether they may use what others leave free.")] = False
+
+
+class QuotaSpec(Base):
+    """How much may be held."""
+
+    scope: Annotated[Scope, doc("What the quota applies to.")] = Scope()
+    hard: Annotated[
+        Mapping[str, shapes.Limit],
+        doc(
+            "Greatest number of orders and tickets, greatest sum of reserved.<resource>, longest max-duration.",
+            _MAX_DURATION,
+            _ONLY_MAX_DURATION,
+        ),
+    ] = {}
+    time_windows: Annotated[
+        tuple[TimeWindow, ...],
+        doc("Other limits at certain times.", list_type="map", list_keys=["name"], max_items=32),
+    ] = ()
+    allocation: Annotated[
+        tuple[Allocation, ...], doc("Limits inside the quota for some namespaces.", max_items=128)
+    ] = ()
+    enforcement: Annotated[
+        Enforcement, doc("Refuse turns wishes beyond the limit away, Wait lets them queue.")
+    ] = Enforcement.REFUSE
+
+
+class PendingTicket(Base):
+    """A ticket that is charged before it is made, so that two makers cannot both count on the same room."""
+
+    namespace: Annotated[str, doc("Its namespace.", max_length=63)]
+    name: Annotated[str, doc("Its name.", max_length=253)]
+    charge: Annotated[Mapping[str, shapes.Quantity], doc("What it counts for.")] = {}
+    since: Annotated[datetime | None, doc("When it was charged.")] = None
+
+
+class AllocationStatus(Base):
+    """How much of an allocation is used."""
+
+    namespace: Annotated[str, doc("The namespace.", max_length=63)]
+    hard: Annotated[Mapping[str, shapes.Limit], doc("Its limits now.")] = {}
+    used: Annotated[Mapping[str, shapes.Quantity], doc("What it uses.")] = {}
+
+
+class QuotaStatus(Base):
+    """What is used of a quota."""
+
+    observed_generation: Annotated[shapes.Count, doc("The generation that was acted on.")] = 0
+    hard: Annotated[Mapping[str, shapes.Limit], doc("The limits in force, windows included.")] = {}
+    used: Annotated[
+        Mapping[str, shapes.Quantity], doc("What is used, pending tickets included.")
+    ] = {}
+    pending: Annotated[
+        tuple[PendingTicket, ...],
+        doc(
+            "Tickets charged but not yet made.",
+            list_type="map",
+            list_keys=["namespace", "name"],
+            max_items=2000,
+        ),
+    ] = ()
+    allocation: Annotated[
+        tuple[AllocationStatus, ...],
+        doc("Use by namespace.", list_type="map", list_keys=["namespace"], max_items=2000),
+    ] = ()
+    active_time_window: Annotated[str, doc("The windows open now.")] = ""
+    next_transition_time: Annotated[datetime | None, doc("When a window opens or closes next.")] = (
+        None
+    )
+    conditions: Conditions = ()
+
+
+class Quota(Object, kw_only=True):
+    """A limit to what may be held."""
+
+    spec: Annotated[QuotaSpec, doc("What is allowed.")]
+    status: Annotated[QuotaStatus, doc("What is used.")] = QuotaStatus()
+
+
+QUOTAS: Kind[Quota] = Kind(GROUP, VERSION, "Quota", "quotas", Quota, namespaced=False)
+
+DEFINITIONS = (
+    Definition(
+        QUOTAS,
+        short_names=("kquota",),
+        columns=(
+            Column("Scope", ".spec.scope.type"),
+            Column("Tickets", ".status.used.tickets"),
+            Column("Max-Tickets", ".status.hard.tickets"),
+            Column("Window", ".status.activeTimeWindow"),
+            AGE,
+        ),
+    ),
+)

@@ -1,0 +1,61 @@
+"""From a configuration to a client that really speaks to a server.
+
+The command line and the manager call `open_client`; below it meet `kube.config`, `kube.auth` and the transport of `net`.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
+import random
+
+from korder.kube import auth
+from korder.kube.client import DEADLINE, IN_FLIGHT, Client
+from korder.kube.config import Config, load
+from korder.kube.errors import ConfigError
+from korder.net import http
+from korder.net.client import HttpTransport
+from korder.net.tls import ClientTls, RotatingTls, TlsError
+
+
+def connect(config: Config, now: Callable[[], datetime]) -> http.Transport:
+    """Makes the transport to the server of `config`; certificates are looked at here, the server is not called yet."""
+    credentials = auth.credentials(config.user, now)
+
+    def tls() -> ClientTls:
+        pair = credentials.certificate()
+        return replace(config.tls, cert_data=pair[0], key_data=pair[1]) if pair else config.tls
+
+    rotating = RotatingTls(tls) if config.server.startswith("https:") else None
+    if rotating is not None:
+        try:
+            rotating.context()
+        except TlsError as error:
+            raise ConfigError(f"{config.source}: {error}") from error
+    transport = HttpTransport(
+        config.server,
+        tls=rotating,
+        authorize=credentials.headers,
+        proxy=config.proxy,
+        compress=config.compress,
+    )
+    return auth.Renewing(transport, credentials)
+
+
+@asynccontextmanager
+async def open_client(
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    *,
+    now: Callable[[], datetime],
+    rng: random.Random,
+    limit: int = IN_FLIGHT,
+    deadline: float = DEADLINE,
+    user_agent: str = "korder",
+) -> AsyncGenerator[Client, None]:
+    """Gives a client for the configured server and closes its connections at the end."""
+    transport = connect(load(kubeconfig, context), now)
+    try:
+        yield Client(transport, rng=rng, limit=limit, deadline=deadline, user_agent=user_agent)
+    finally:
+        await transport.close()

@@ -1,0 +1,113 @@
+"""Bytes of an API server to typed objects, fast.
+
+`kube.client` and `kube.watch` decode everything here, in one pass per body or line with a decoder that is made once per type.
+Only what does not fit is looked at twice: bodies with nulls (`api.codec`), bookmarks, which are objects without content, and
+errors inside a watch, which are not objects at all.
+"""
+
+from typing import Generic, TypeVar, cast
+
+import msgspec
+
+from korder.api import codec
+from korder.api.machinery import Status
+from korder.api.meta import Base, HasMetadata, Kind, ListMeta, Object
+from korder.kube import errors
+
+T = TypeVar("T", bound=HasMetadata)
+D = TypeVar("D")
+
+
+class ObjectList(Base, Generic[T]):
+    """One page of a list."""
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[T, ...] = ()
+
+
+class WatchEvent(Base, Generic[T]):
+    """One line of a watch; of a BOOKMARK's object only the metadata is true."""
+
+    type: str
+    object: T
+
+
+_DECODERS: dict[object, object] = {}
+"""Making a decoder costs a hundred times as much as using it."""
+
+
+class _Envelope(Base):
+    type: str
+    object: msgspec.Raw
+
+
+def decode_object(data: bytes, model: type[T]) -> T:
+    """Reads one object."""
+    return _decode(data, model)
+
+
+def decode_list(data: bytes, model: type[T]) -> ObjectList[T]:
+    """Reads one page of a list."""
+    page: type[ObjectList[T]] = ObjectList[model]  # type: ignore[valid-type]  # chosen at run time
+    return _decode(data, page)
+
+
+def stamped(item: T, kind: Kind[T]) -> T:
+    """Gives an item of a list the type it has everywhere else: servers leave it out there."""
+    if not isinstance(item, Object) or item.kind:
+        return item
+    return msgspec.structs.replace(item, api_version=kind.api_version, kind=kind.kind)
+
+
+class EventDecoder(Generic[T]):
+    """Reads the lines of a watch on one kind."""
+
+    def __init__(self, model: type[T]) -> None:
+        self._model = model
+        event: type[WatchEvent[T]] = WatchEvent[model]  # type: ignore[valid-type]  # chosen at run time
+        self._decoder = _decoder(event)
+
+    def decode(self, line: bytes) -> WatchEvent[T]:
+        """Reads one line; raises what an ERROR event says."""
+        try:
+            event = self._decoder.decode(line)
+        except msgspec.ValidationError:
+            return self._decode_odd(line)
+        except msgspec.DecodeError as error:
+            raise errors.Undecodable(f"a line of a watch is not JSON: {error}") from error
+        return event if event.type != "ERROR" else self._decode_odd(line)
+
+    def _decode_odd(self, line: bytes) -> WatchEvent[T]:
+        envelope = _decode(line, _Envelope)
+        content = bytes(envelope.object)
+        match envelope.type:
+            case "ERROR":
+                raise errors.from_status(codec.decode(content, Status))
+            case "BOOKMARK":
+                marker = cast("T", codec.decode(content, Object))
+                return WatchEvent(type=envelope.type, object=marker)
+            case _:
+                return WatchEvent(type=envelope.type, object=_decode(content, self._model))
+
+
+def _decode(data: bytes, wanted: type[D]) -> D:
+    try:
+        return _decoder(wanted).decode(data)
+    except msgspec.ValidationError:
+        return _decode_without_nulls(data, wanted)
+    except msgspec.DecodeError as error:
+        raise errors.Undecodable(f"the server's answer is not JSON: {error}") from error
+
+
+def _decode_without_nulls(data: bytes, wanted: type[D]) -> D:
+    try:
+        return codec.decode(data, wanted)
+    except msgspec.ValidationError as error:
+        raise errors.Undecodable(f"the server's answer does not fit {wanted}: {error}") from error
+
+
+def _decoder(wanted: type[D]) -> msgspec.json.Decoder[D]:
+    found = _DECODERS.get(wanted)
+    if found is None:
+        found = _DECODERS[wanted] = msgspec.json.Decoder(wanted)
+    return cast("msgspec.json.Decoder[D]", found)

@@ -1,0 +1,200 @@
+"""What became of a write whose answer was lost, and what a refusal means after that.
+
+`kube.client` chooses one `Recovery` per write, `kube.sending` asks it. The rule behind all of them: a write is repeated only
+if doing it twice is the same as doing it once; otherwise the server is read, and if reading cannot tell, the caller is told
+that nobody knows.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+import msgspec
+
+from korder.api.meta import JSON, Object
+from korder.kube.bodies import Preconditions
+from korder.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Invalid,
+    KubeError,
+    NotFound,
+    UnknownOutcome,
+)
+from korder.kube.matching import contains
+
+GONE = b'{"kind":"Status","apiVersion":"v1","status":"Success"}'
+"""What a server answers when a deleted object is no more."""
+
+Look = Callable[[], Awaitable[bytes]]
+"""Reads the object that the write was about."""
+
+
+class Recovery(Protocol):
+    """The fate of one write."""
+
+    async def settle(self) -> bytes | None:
+        """After a lost answer: the result if it can be known, None to send again, `UnknownOutcome` otherwise."""
+
+    async def refused(self, error: ApiError, *, in_doubt: bool) -> bytes:
+        """After a refusal: raises, unless an earlier try whose answer was lost explains it (`in_doubt`)."""
+
+
+class Never:
+    """For writes that must not happen twice and cannot be recognised afterwards."""
+
+    async def settle(self) -> bytes | None:
+        raise _nobody_knows()
+
+    async def refused(self, error: ApiError, *, in_doubt: bool) -> bytes:  # noqa: ARG002
+        raise error
+
+
+class Repeat(Never):
+    """For writes that say the same however often they are said."""
+
+    async def settle(self) -> bytes | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """For objects with a name of their own: the one that is found counts if it contains what was sent."""
+
+    look: Look
+    sent: JSON
+
+    async def settle(self) -> bytes | None:
+        found = await _find(self.look)
+        if found is None or self._is_ours(found):
+            return found
+        raise AlreadyExists("another object has taken the name", code=409, reason="AlreadyExists")
+
+    async def refused(self, error: ApiError, *, in_doubt: bool) -> bytes:
+        if in_doubt and isinstance(error, AlreadyExists):
+            found = await _find(self.look)
+            if found is not None and self._is_ours(found):
+                return found
+        raise error
+
+    def _is_ours(self, found: bytes) -> bool:
+        sent = dict(cast("dict[str, JSON]", self.sent))
+        # A server that keeps status apart drops it from a create.
+        sent.pop("status", None)
+        return contains(msgspec.json.decode(found), sent)
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """For writes with a precondition: a conflict after a lost answer may be our own success."""
+
+    look: Look
+    sent: JSON
+
+    async def settle(self) -> bytes | None:
+        return None
+
+    async def refused(self, error: ApiError, *, in_doubt: bool) -> bytes:
+        if isinstance(error, Invalid) and any(
+            cause.field == "metadata.uid" for cause in error.causes
+        ):
+            # To a server a merge patch with another UID is an attempt to change it; to us the object is another one.
+            error = _conflict()
+        if not (in_doubt and isinstance(error, Conflict)):
+            raise error
+        found = await _find(self.look)
+        if found is not None and contains(msgspec.json.decode(found), _unversioned(self.sent)):
+            return found
+        raise UnknownOutcome(f"the answer was lost, and since then: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """For JSON patches, whose failed `test` looks to the server like any other bad request."""
+
+    look: Look
+    preconditions: Preconditions
+
+    async def settle(self) -> bytes | None:
+        if self.preconditions.resource_version:
+            return None
+        raise _nobody_knows()
+
+    async def refused(self, error: ApiError, *, in_doubt: bool) -> bytes:
+        if not isinstance(error, Invalid) or error.causes or not self.preconditions:
+            raise error
+        found = await _find(self.look)
+        if found is None or not _meets(found, self.preconditions):
+            if in_doubt:
+                raise UnknownOutcome("the answer was lost, and the object has changed") from error
+            raise _conflict() from error
+        raise error
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """For deletes: with a UID they can be repeated, without one they might hit a successor."""
+
+    look: Look
+    uid: str
+
+    async def settle(self) -> bytes | None:
+        if self.uid:
+            return None
+        fate = await self._fate()
+        if fate is None:
+            raise _nobody_knows()
+        return fate
+
+    async def refused(self, error: ApiError, *, in_doubt: bool) -> bytes:
+        if in_doubt and isinstance(error, NotFound):
+            return GONE
+        if in_doubt and isinstance(error, Conflict):
+            fate = await self._fate()
+            if fate is not None:
+                return fate
+        raise error
+
+    async def _fate(self) -> bytes | None:
+        found = await _find(self.look)
+        if found is None:
+            return GONE
+        metadata = msgspec.json.decode(found, type=Object).metadata
+        if self.uid and metadata.uid != self.uid:
+            return GONE
+        return found if metadata.deletion_timestamp else None
+
+
+async def _find(look: Look) -> bytes | None:
+    try:
+        return await look()
+    except NotFound:
+        return None
+    except KubeError as error:
+        raise UnknownOutcome(f"the answer was lost, and reading failed: {error}") from error
+
+
+def _meets(found: bytes, preconditions: Preconditions) -> bool:
+    metadata = msgspec.json.decode(found, type=Object).metadata
+    return preconditions.uid in ("", metadata.uid) and preconditions.resource_version in (
+        "",
+        metadata.resource_version,
+    )
+
+
+def _nobody_knows() -> UnknownOutcome:
+    return UnknownOutcome(
+        "nobody knows whether the request was carried out, and it cannot be repeated safely"
+    )
+
+
+def _conflict() -> Conflict:
+    return Conflict("the object is no longer the one that was read", code=409, reason="Conflict")
+
+
+def _unversioned(sent: JSON) -> JSON:
+    body = dict(cast("dict[str, JSON]", sent))
+    metadata = dict(cast("dict[str, JSON]", body.get("metadata") or {}))
+    metadata.pop("resourceVersion", None)
+    return {**body, "metadata": metadata}

@@ -1,0 +1,187 @@
+"""A small HTTP server: plain callables in, a bound port out.
+
+Webhooks, probes and metrics are handlers, `async (http.Request) -> Reply`; a layer is a callable that takes a handler and
+returns one, and `stack` reads from the outside in. A handler that raises answers 500 and is logged. The surprising part is
+`stop`: aiohttp's own shutdown throws away bodies that are still arriving, so requests are drained first and connections
+closed afterwards. Streamed replies would grow out of `_answer`, the one place that turns a `Reply` into bytes.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+import contextlib
+from dataclasses import dataclass, field
+from functools import reduce
+from urllib.parse import urlsplit
+
+from aiohttp import web
+import structlog
+
+from korder.net.http import NetError, Request
+from korder.net.serving import ServerTls
+
+log = structlog.get_logger(__name__)
+
+LARGEST_BODY = 8 * 1024 * 1024
+"""Twice what an API server accepts for one object, and some: a review carries the old object and the new one."""
+
+_HANDSHAKE_SECONDS = 10.0
+_CLOSE_SECONDS = 0.1
+_DISCARD_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a handler answers."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Handler = Callable[[Request], Awaitable[Reply]]
+Layer = Callable[[Handler], Handler]
+
+
+class CannotListen(NetError):
+    """The address is taken, not ours, or needs rights we do not have."""
+
+
+class BodyTooLarge(Exception):
+    """A request is bigger than the server reads."""
+
+
+def text(status: int, message: str) -> Reply:
+    """Makes a reply for people."""
+    return Reply(status, f"{message}\n".encode(), {"Content-Type": "text/plain; charset=utf-8"})
+
+
+def by_path(routes: Mapping[str, Handler]) -> Handler:
+    """Makes one handler of many, chosen by the exact path."""
+
+    async def route(request: Request) -> Reply:
+        path = urlsplit(request.target).path
+        handler = routes.get(path)
+        return text(404, f"nothing at {path}") if handler is None else await handler(request)
+
+    return route
+
+
+def stack(layers: Sequence[Layer], handler: Handler) -> Handler:
+    """Puts layers around a handler; the first sees a request first and a reply last."""
+    return reduce(lambda inner, layer: layer(inner), reversed(layers), handler)
+
+
+class Server:
+    """Listens, serves, and drains."""
+
+    def __init__(
+        self,
+        handler: Handler | Mapping[str, Handler],
+        host: str | None,
+        port: int = 0,
+        tls: ServerTls | None = None,
+        *,
+        largest_body: int = LARGEST_BODY,
+    ) -> None:
+        self._handler = by_path(handler) if isinstance(handler, Mapping) else handler
+        self._host = host
+        self._port = port
+        self._tls = tls
+        self._largest_body = largest_body
+        self._listener: asyncio.Server | None = None
+        self._connections: web.Server | None = None
+        self._in_flight: set[asyncio.Task[object]] = set()
+        self._draining = False
+
+    @property
+    def listening(self) -> bool:
+        return self._listener is not None
+
+    async def start(self) -> int:
+        """Begins to listen and says on which port."""
+        self._draining = False
+        self._connections = web.Server(self._serve, access_log=None, lingering_time=0)
+        try:
+            self._listener = await asyncio.get_running_loop().create_server(
+                self._connections,
+                self._host,
+                self._port,
+                ssl=None if self._tls is None else self._tls.context,
+                ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE_SECONDS,
+            )
+        except OSError as error:
+            where = f"{self._host or ''}:{self._port}"
+            raise CannotListen(f"cannot listen on {where}: {error.strerror or error}") from error
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    async def stop(self, grace: float) -> None:
+        """Stops accepting, lets requests in flight end for up to `grace` seconds, then cuts off the rest."""
+        if self._listener is None or self._connections is None:
+            return
+        self._listener.close()
+        self._listener = None
+        self._draining = True
+        try:
+            async with asyncio.timeout(grace):
+                while self._in_flight:
+                    await asyncio.wait(self._in_flight)
+        except TimeoutError:
+            log.warning("requests cut off", requests=len(self._in_flight), grace=grace)
+            await self._cut_off()
+        self._connections.pre_shutdown()
+        await self._connections.shutdown(_CLOSE_SECONDS)
+
+    async def _cut_off(self) -> None:
+        stuck = tuple(self._in_flight)
+        for task in stuck:
+            task.cancel()
+        await asyncio.wait(stuck)
+
+    async def _serve(self, raw: web.BaseRequest) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  aiohttp runs every request in a task of its own
+        self._in_flight.add(task)
+        task.add_done_callback(self._in_flight.discard)
+        answer = _answer(await self._reply(raw))
+        if self._draining or not raw.content.is_eof():
+            answer.force_close()
+        return answer
+
+    async def _reply(self, raw: web.BaseRequest) -> Reply:
+        try:
+            body = await _read(raw, self._largest_body)
+        except BodyTooLarge as error:
+            await _discard(raw)
+            return text(413, str(error))
+        except web.RequestPayloadError as error:
+            return text(400, f"the body cannot be read: {error}")
+        try:
+            return await self._handler(Request(raw.method, raw.raw_path, raw.headers, body))
+        except Exception:
+            log.exception("handler failed", method=raw.method, path=raw.path)
+            return text(500, "internal error")
+
+
+async def _read(raw: web.BaseRequest, limit: int) -> bytes:
+    too_large = BodyTooLarge(f"the body is larger than {limit} bytes")
+    if raw.content_length is not None and raw.content_length > limit:
+        raise too_large
+    body = bytearray()
+    async for chunk in raw.content.iter_any():
+        body += chunk
+        if len(body) > limit:
+            raise too_large
+    return bytes(body)
+
+
+async def _discard(raw: web.BaseRequest) -> None:
+    """Takes in the rest of a body: a connection closed on a client that still writes loses the answer as well."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DISCARD_SECONDS):
+            async for _ in raw.content.iter_any():
+                pass
+
+
+def _answer(reply: Reply) -> web.Response:
+    return web.Response(status=reply.status, body=reply.body, headers=reply.headers)

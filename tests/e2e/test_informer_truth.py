@@ -1,0 +1,162 @@
+"""Informer truth: while 2,000 objects churn and the API server fails in every way, the store ends equal to a fresh list."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+import random
+
+import pytest
+
+from korder.api.core import CONFIG_MAPS, NAMESPACES, ConfigMap
+from korder.api.meta import JSON, Key, key_of
+from korder.kube.client import Client
+from korder.kube.config import load
+from korder.kube.connect import connect, open_client
+from korder.kube.errors import KubeError
+from korder.runtime.clock import Clock
+from korder.runtime.informer import Informer, Scope
+from korder.runtime.metrics import Metrics
+from korder.runtime.store import Change
+from korder.testing.controlplane import ControlPlane
+from korder.testing.faults import Fault, FaultyTransport, Rule, watches
+
+NAMES = [f"object-{index}" for index in range(2_000)]
+NAMESPACE = "churn"
+LANES = 8
+ROUNDS = 10
+
+pytestmark = pytest.mark.timeout(600)
+
+
+class Picture:
+    """What a handler knows from changes alone; it must never be told nonsense and must end at the truth."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, ConfigMap] = {}
+
+    def note(self, change: Change[ConfigMap]) -> None:
+        key = key_of(change.objects[0])
+        assert self.objects.get(key) == change.old
+        if change.new is None:
+            del self.objects[key]
+        else:
+            self.objects[key] = change.new
+
+
+async def make(client: Client, key: Key, data: dict[str, JSON]) -> None:
+    meta: JSON = {"name": key.name, "namespace": key.namespace}
+    await client.create(CONFIG_MAPS, {"metadata": meta, "data": data})
+
+
+async def fill(client: Client) -> None:
+    await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+    async with asyncio.TaskGroup() as group:
+        for name in NAMES:
+            group.create_task(make(client, Key(NAMESPACE, name), {"value": "0"}))
+
+
+async def churn(client: Client, rng: random.Random, stop: asyncio.Event) -> None:
+    """Makes, changes and deletes random objects; a failing server is part of the exercise."""
+    while not stop.is_set():
+        key = Key(NAMESPACE, rng.choice(NAMES))
+        value: dict[str, JSON] = {"value": str(rng.random())}
+        try:
+            match rng.choice("cccuuuuud"):
+                case "c":
+                    await make(client, key, value)
+                case "u":
+                    await client.patch(CONFIG_MAPS, key, {"data": value})
+                case _:
+                    await client.delete(CONFIG_MAPS, key)
+        except KubeError:
+            await asyncio.sleep(0.01)
+
+
+async def kill(plane: ControlPlane, _: FaultyTransport) -> None:
+    plane.apiserver.kill()
+    await plane.apiserver.start()
+
+
+async def restart(plane: ControlPlane, _: FaultyTransport) -> None:
+    await plane.apiserver.restart()
+
+
+async def pause(plane: ControlPlane, _: FaultyTransport) -> None:
+    plane.apiserver.pause()
+    await asyncio.sleep(1)
+    plane.apiserver.resume()
+
+
+async def forget_the_past(plane: ControlPlane, _: FaultyTransport) -> None:
+    """Kills the server, compacts etcd while nobody watches, and brings the server back: old versions are gone."""
+    await plane.compact()
+    plane.apiserver.kill()
+    await plane.apiserver.start()
+
+
+async def cut_watches(plane: ControlPlane, wire: FaultyTransport) -> None:
+    wire.rules.append(Rule(Fault.CUT, watches, times=5))
+    await kill(plane, wire)
+
+
+TROUBLES: list[Callable[[ControlPlane, FaultyTransport], Awaitable[None]]] = [
+    kill,
+    restart,
+    pause,
+    forget_the_past,
+    cut_watches,
+]
+
+
+async def assert_equal_to_a_fresh_list(
+    client: Client, informer: Informer[ConfigMap], picture: Picture
+) -> None:
+    fresh = await client.list(CONFIG_MAPS, NAMESPACE)
+    truth: Mapping[Key, ConfigMap] = {key_of(obj): obj for obj in fresh.items}
+    try:
+        async with asyncio.timeout(60):
+            while {key_of(obj): obj for obj in informer.reader.all()} != truth:
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        known = {key_of(obj): obj for obj in informer.reader.all()}
+        wrong = [key for key in truth.keys() | known.keys() if truth.get(key) != known.get(key)]
+        pytest.fail(f"{len(wrong)} of {len(truth)} objects differ from a fresh list: {wrong[:5]}")
+    assert picture.objects == truth
+
+
+async def test_the_store_equals_a_fresh_list_after_every_kind_of_trouble(
+    a_control_plane: Callable[..., Awaitable[ControlPlane]], clock: Clock
+) -> None:
+    plane = await a_control_plane(without=("kube-scheduler", "kube-controller-manager"))
+    wire = FaultyTransport(connect(load(str(plane.kubeconfig())), clock.now), random.Random(1))
+    watching = Client(wire, rng=random.Random(1))
+    async with open_client(str(plane.kubeconfig()), now=clock.now, rng=random.Random(2)) as client:
+        await fill(client)
+        informer = Informer(watching, CONFIG_MAPS, Metrics(), scope=Scope(namespace=NAMESPACE))
+        picture = Picture()
+        informer.on_change(picture.note)
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(informer.run())
+            await informer.wait_until_synced()
+            for seed in range(ROUNDS):
+                await _round(plane, wire, client, random.Random(seed))
+                await assert_equal_to_a_fresh_list(client, informer, picture)
+                assert picture.objects
+            following.cancel()
+        assert wire.hits[Fault.CUT] > 0
+        assert informer._metrics.lists.labels("configmaps")._value.get() > 1
+    await wire.close()
+
+
+async def _round(
+    plane: ControlPlane, wire: FaultyTransport, client: Client, rng: random.Random
+) -> None:
+    stop = asyncio.Event()
+    impatient = client.with_deadline(2.0)
+    async with asyncio.TaskGroup() as group:
+        for lane in range(LANES):
+            group.create_task(churn(impatient, random.Random(rng.random() + lane), stop))
+        for trouble in rng.sample(TROUBLES, k=2):
+            await asyncio.sleep(rng.uniform(0.5, 1.5))
+            await trouble(plane, wire)
+        await asyncio.sleep(rng.uniform(0.5, 1.5))
+        stop.set()

@@ -1,0 +1,238 @@
+"""A real API server asks our webhook server over TLS, before, while and after its authority is replaced."""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable
+import contextlib
+from datetime import timedelta
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+import pytest
+
+from korder.api.admission import MUTATING_WEBHOOK_CONFIGURATIONS, AdmissionRequest
+from korder.api.core import CONFIG_MAPS, SECRETS, ConfigMap
+from korder.api.meta import JSON, Key
+from korder.api.plan import PatchType
+from korder.kube.client import Client
+from korder.kube.errors import ApiError, Invalid, KubeError
+from korder.net import certificates
+from korder.runtime.clock import Clock
+from korder.runtime.webhook import review
+from korder.runtime.webhook.bundles import Bundles
+from korder.runtime.webhook.review import Verdict
+from korder.runtime.webhook.rotation import Policy
+from korder.runtime.webhook.server import Settings, WebhookServer
+from korder.runtime.webhook.sources import SecretSource
+
+HOST = "127.0.0.1"
+SLOW = Policy(frozenset({HOST}))
+QUICK = Policy(
+    frozenset({HOST}),
+    authority_life=timedelta(seconds=24),
+    certificate_life=timedelta(seconds=15),
+    settle=timedelta(seconds=2),
+)
+"""A new authority after 16 seconds, its first certificate two later, the end of the old authority after 24."""
+
+
+class Judge:
+    """A gate that paints what has no colour, refuses red, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[AdmissionRequest] = []
+
+    def __call__(self, request: AdmissionRequest) -> Verdict:
+        self.asked.append(request)
+        assert isinstance(request.object, dict)
+        data = request.object.get("data")
+        if not isinstance(data, dict):
+            return review.allow(
+                patch=[{"op": "add", "path": "/data", "value": {"colour": "green"}}],
+                warnings=["painted green"],
+            )
+        if data.get("colour") == "red":
+            return review.deny("must not be red", field="data.colour", code=422, reason="Invalid")
+        if data.get("colour") == "broken":
+            raise LookupError("no such colour")
+        return review.allow()
+
+
+class Bench:
+    """Replicas of a webhook server that share a Secret and a configuration, in a namespace of their own."""
+
+    def __init__(self, client: Client, clock: Clock, namespace: str) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.judges: list[Judge] = []
+        self.clock = clock
+
+    def replica(self, policy: Policy) -> WebhookServer:
+        self.judges.append(Judge())
+        secret = Key(self.namespace, "webhook-certificate")
+        return WebhookServer(
+            {"colours": self.judges[-1]},
+            SecretSource(self.client, secret, policy, self.clock),
+            Bundles(self.client, mutating=[self.namespace]),
+            settings=Settings(HOST, 0, look_every=timedelta(seconds=0.5)),
+            registry=CollectorRegistry(),
+            clock=self.clock,
+        )
+
+    @contextlib.asynccontextmanager
+    async def running(self, policy: Policy, replicas: int = 1) -> AsyncIterator[None]:
+        """Runs replicas and registers each of them; registration says nothing about trust."""
+        servers = [self.replica(policy) for _ in range(replicas)]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(server.run()) for server in servers]
+            ports = [await server.port() for server in servers]
+            await self.client.create(MUTATING_WEBHOOK_CONFIGURATIONS, self._configuration(ports))
+            try:
+                await eventually(self.all_are_asked)
+                assert all(server.ready for server in servers)
+                yield
+            finally:
+                await self.client.delete(MUTATING_WEBHOOK_CONFIGURATIONS, Key("", self.namespace))
+                for task in tasks:
+                    task.cancel()
+
+    def _configuration(self, ports: list[int]) -> dict[str, JSON]:
+        return {
+            "metadata": {"name": self.namespace},
+            "webhooks": [
+                {
+                    "name": f"colours-{number}.korder.dev",
+                    "clientConfig": {"url": f"https://{HOST}:{port}/colours"},
+                    "rules": [
+                        {
+                            "apiGroups": [""],
+                            "apiVersions": ["v1"],
+                            "operations": ["CREATE"],
+                            "resources": ["configmaps"],
+                        }
+                    ],
+                    "namespaceSelector": {
+                        "matchLabels": {"kubernetes.io/metadata.name": self.namespace}
+                    },
+                    "objectSelector": {"matchLabels": {"judged": "yes"}},
+                    "sideEffects": "None",
+                    "admissionReviewVersions": ["v1"],
+                    "timeoutSeconds": 5,
+                    "failurePolicy": "Fail",
+                }
+                for number, port in enumerate(ports)
+            ],
+        }
+
+    async def all_are_asked(self) -> None:
+        """Fails as long as the API server does not know or not trust one of the replicas."""
+        before = [len(judge.asked) for judge in self.judges]
+        await self.create("knock", dry_run=True)
+        assert all(
+            len(judge.asked) > asked for judge, asked in zip(self.judges, before, strict=True)
+        )
+
+    async def create(
+        self, name: str, colour: str | None = None, *, dry_run: bool = False
+    ) -> ConfigMap:
+        body: dict[str, Any] = {
+            "metadata": {"name": name, "namespace": self.namespace, "labels": {"judged": "yes"}}
+        }
+        if colour is not None:
+            body["data"] = {"colour": colour}
+        return await self.client.create(CONFIG_MAPS, body, dry_run=dry_run)
+
+    async def bundle(self) -> bytes:
+        key = Key("", self.namespace)
+        found = await self.client.get(MUTATING_WEBHOOK_CONFIGURATIONS, key)
+        (bundle,) = {webhook.client_config.ca_bundle for webhook in found.webhooks}
+        return bundle or b""
+
+    async def served(self) -> bytes:
+        secret = await self.client.get(SECRETS, Key(self.namespace, "webhook-certificate"))
+        return secret.data["tls.crt"]
+
+
+async def eventually(attempt: Callable[[], Awaitable[None]]) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                return await attempt()
+            except (KubeError, AssertionError):
+                await asyncio.sleep(0.1)
+
+
+@pytest.fixture
+def bench(client: Client, clock: Clock, namespace: str) -> Bench:
+    return Bench(client, clock, namespace)
+
+
+async def test_a_real_api_server_obeys_our_verdicts(bench: Bench) -> None:
+    async with bench.running(SLOW):
+        painted = await bench.create("plain")
+        assert painted.data == {"colour": "green"}
+
+        assert (await bench.create("blue", "blue")).data == {"colour": "blue"}
+
+        with pytest.raises(
+            Invalid, match=r"denied the request: data\.colour: must not be red"
+        ) as no:
+            await bench.create("red", "red")
+        assert [cause.field for cause in no.value.causes] == ["data.colour"]
+
+        with pytest.raises(ApiError, match="could not judge the request: LookupError") as broken:
+            await bench.create("broken", "broken")
+        assert broken.value.code == 500
+
+
+async def test_a_gate_sees_who_asks_and_whether_it_is_only_a_dry_run(bench: Bench) -> None:
+    async with bench.running(SLOW):
+        await bench.create("dry", dry_run=True)
+        await bench.create("wet")
+
+        (judge,) = bench.judges
+        dry, wet = judge.asked[-2:]
+        assert (dry.name, dry.dry_run) == ("dry", True)
+        assert (wet.name, bool(wet.dry_run)) == ("wet", False)
+        assert wet.namespace == bench.namespace
+        assert wet.user_info.username
+
+
+async def test_a_bundle_that_somebody_breaks_is_repaired(bench: Bench) -> None:
+    async with bench.running(SLOW):
+        right = await bench.bundle()
+        wrong = certificates.make_authority("other", certificates.lifetime(right)).certificate
+        path = "/webhooks/0/clientConfig/caBundle"
+        overwrite: JSON = [{"op": "replace", "path": path, "value": b64encode(wrong).decode()}]
+        key = Key("", bench.namespace)
+        await bench.client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, key, overwrite, PatchType.JSON)
+
+        async def is_right() -> None:
+            assert await bench.bundle() == right
+
+        await eventually(is_right)
+        await eventually(bench.all_are_asked)
+
+
+@pytest.mark.slow
+async def test_no_request_fails_while_the_authority_is_replaced(bench: Bench) -> None:
+    """Every change of the bundle makes the API server connect anew, so each stage is proved by real handshakes."""
+    authorities: set[bytes] = set()
+    served: set[bytes] = set()
+    requests = 0
+    async with bench.running(QUICK, replicas=2):
+        first = certificates.split(await bench.bundle())[-1]
+        end = certificates.lifetime(first).end + timedelta(seconds=2)
+        while bench.clock.now() < end:
+            await bench.create("flow", dry_run=True)
+            requests += 1
+            authorities |= set(certificates.split(await bench.bundle()))
+            served.add(await bench.served())
+            await asyncio.sleep(0.05)
+        left = certificates.split(await bench.bundle())
+
+    assert requests > 50
+    assert first not in left
+    assert len(authorities) >= 2
+    assert any(not certificates.issued_by(certificate, first) for certificate in served)
+    assert all(len(judge.asked) >= requests for judge in bench.judges)
