@@ -51,7 +51,7 @@ def body(built: Request) -> Any:
             request.list_page(
                 PODS,
                 Selection("shop", "app in (a,b),!c", "spec.nodeName=n1"),
-                Page(limit=500, continue_token="a+b/=="),
+                Page(500, "a+b/=="),
             ),
             "GET",
             "/api/v1/namespaces/shop/pods?labelSelector=app%20in%20%28a%2Cb%29%2C%21c"

@@ -1,0 +1,137 @@
+"""Two managers, one lease, and a leader that sleeps past it: the audit log of the API server is the judge."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+import random
+import signal
+import subprocess
+import sys
+from typing import NamedTuple
+
+import pytest
+
+from korder.api import instant
+from korder.api.core import CONFIG_MAPS, LEASES
+from korder.api.meta import Key
+from korder.kube.client import Client
+from korder.kube.errors import NotFound
+from korder.runtime.clock import Clock
+from korder.testing.controlplane import ControlPlane
+
+CHILD = Path(__file__).with_name("leader_child.py")
+ROUNDS = 5
+COUNTERS = 4
+LOST_LEADERSHIP = 3
+
+
+class Write(NamedTuple):
+    """A line of the audit log."""
+
+    received: datetime
+    code: int
+    verb: str
+    what: str
+
+
+@asynccontextmanager
+async def a_manager(
+    kubeconfig: Path, namespace: str, name: str
+) -> AsyncIterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, CHILD, kubeconfig, namespace, name])  # noqa: ASYNC220, S603
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGCONT)
+        process.kill()
+        process.wait()
+
+
+async def leader_of(client: Client, namespace: str, but: str = "") -> str:
+    """Waits for a holder other than `but`."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                lease = await client.get(LEASES, Key(namespace, "election"))
+            except NotFound:
+                lease = None
+            holder = lease.spec.holder_identity if lease else None
+            if holder and holder != but:
+                return holder
+            await asyncio.sleep(0.05)
+
+
+async def progress(client: Client, namespace: str) -> int:
+    counters = [
+        await client.get(CONFIG_MAPS, Key(namespace, f"counter-{i}")) for i in range(COUNTERS)
+    ]
+    return sum(int(counter.data["count"]) for counter in counters)
+
+
+async def more_progress(client: Client, namespace: str) -> None:
+    before = await progress(client, namespace)
+    async with asyncio.timeout(30):
+        while await progress(client, namespace) < before + 10:
+            await asyncio.sleep(0.05)
+
+
+def writes_of(plane: ControlPlane, name: str, namespace: str) -> list[Write]:
+    return [
+        Write(
+            instant.parse(line["requestReceivedTimestamp"]),
+            line["responseStatus"]["code"],
+            line["verb"],
+            f"{line['objectRef']['resource']}/{line['objectRef'].get('name', '')}",
+        )
+        for line in plane.audit_lines()
+        if line["userAgent"] == name
+        and line["verb"] not in ("get", "list", "watch")
+        and line["objectRef"].get("namespace") == namespace
+    ]
+
+
+@pytest.mark.timeout(300)
+async def test_a_leader_that_slept_past_its_lease_sends_nothing_that_counts(
+    control_plane: ControlPlane, kubeconfig: Path, client: Client, namespace: str, clock: Clock
+) -> None:
+    rng = random.Random(7)
+    for i in range(COUNTERS):
+        meta = {"name": f"counter-{i}", "namespace": namespace}
+        await client.create(CONFIG_MAPS, {"metadata": meta, "data": {"count": "0"}})
+    for turn in range(ROUNDS):
+        names = (f"one-{turn}", f"two-{turn}")
+        async with (
+            a_manager(kubeconfig, namespace, names[0]) as one,
+            a_manager(kubeconfig, namespace, names[1]) as two,
+        ):
+            processes = dict(zip(names, (one, two), strict=True))
+            sleeper = await leader_of(client, namespace, but=f"two-{turn - 1}")
+            while sleeper not in names:
+                sleeper = await leader_of(client, namespace, but=sleeper)
+            await more_progress(client, namespace)
+            await asyncio.sleep(rng.uniform(0, 0.5))
+
+            processes[sleeper].send_signal(signal.SIGSTOP)
+            asleep = clock.now()
+            await leader_of(client, namespace, but=sleeper)
+            await more_progress(client, namespace)
+            awake = clock.now()
+            processes[sleeper].send_signal(signal.SIGCONT)
+            async with asyncio.timeout(20):
+                while processes[sleeper].poll() is None:
+                    await asyncio.sleep(0.05)
+            await more_progress(client, namespace)
+
+        assert processes[sleeper].returncode == LOST_LEADERSHIP
+        written = writes_of(control_plane, sleeper, namespace)
+        assert sum(write.code < 300 and write.received < asleep for write in written) > 20
+        late = [write for write in written if write.received >= awake]
+        assert len(late) <= COUNTERS + 1, late
+        assert all(write.code == 409 for write in late), late
+        successor = writes_of(control_plane, next(n for n in names if n != sleeper), namespace)
+        taken = min(
+            w.received for w in successor if w.code < 300 and w.what.startswith("configmaps")
+        )
+        assert all(write.received < taken for write in written if write.code < 300)
