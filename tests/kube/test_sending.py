@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ async def test_pauses_grow_and_differ(script: Make, client: Make) -> None:
     wire = script(refusal(503, ""))
     with pytest.raises(errors.ServiceUnavailable):
         await client(wire, deadline=30).get(PODS, KEY)
-    pauses = [after - before for before, after in zip(wire.times, wire.times[1:], strict=False)]
+    pauses = [after - before for before, after in pairwise(wire.times)]
     assert 0.05 <= pauses[0] <= 0.1
     assert 2.5 <= pauses[-1] <= 5
     assert len(set(pauses)) == len(pauses)

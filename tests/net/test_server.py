@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import socket
 import ssl
 
+from cryptography.hazmat.primitives import serialization
 import pytest
 
 from korder.net import certificates, server
@@ -182,6 +183,13 @@ async def test_a_garbled_body_is_the_clients_fault() -> None:
     assert b" 400 " in head
 
 
+async def test_a_body_that_does_not_unpack_is_the_clients_fault() -> None:
+    async with serving(echo) as port:
+        status, _ = await call(port, "/", b"not gzip", {"Content-Encoding": "gzip"})
+
+    assert status == 400
+
+
 async def test_a_client_that_leaves_in_the_middle_of_its_body_disturbs_nobody() -> None:
     async with serving(echo) as port:
         _, writer = await asyncio.open_connection(HOST, port)
@@ -323,6 +331,19 @@ async def test_a_pair_that_does_not_fit_changes_nothing() -> None:
 
         assert tls.pair == pair
         assert await call(port, "/", trusted=trust) == (200, b"GET / ")
+
+
+async def test_an_encrypted_key_is_refused_instead_of_asking_at_the_terminal() -> None:
+    _, pair = some_pair("one")
+    key = serialization.load_pem_private_key(pair.key, None)
+    locked = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+
+    with pytest.raises(BadCertificate, match="the key is encrypted"):
+        ServerTls().load(Pair(pair.certificate, locked))
 
 
 async def test_without_a_certificate_every_handshake_is_refused_until_one_is_loaded() -> None:

@@ -340,14 +340,7 @@ class BookingSchedulerSpec(Snake):
     schedule: Annotated[
         shapes.ZonedSchedule | None, doc("The starts, as cron, @daily and the like, or @every 1h.")
     ] = None
-    rrule: Annotated[
-        str | None,
-        doc(
-            "The starts, as an iCalendar rule.",
-            pattern="^FREQ=[A-Z]+(?:;[A-Z]+=[A-Z0-9,+-]+)*$",
-            max_length=512,
-        ),
-    ] = None
+    rrule: Annotated[shapes.Recurrence | None, doc("The starts, as an iCalendar rule.")] = None
     time_zone: Annotated[shapes.TimeZone | None, doc("The zone of the starts; UTC if absent.")] = (
         None
     )

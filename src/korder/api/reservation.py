@@ -13,12 +13,17 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from korder.api import core, shapes
-from korder.api.broker import GROUP, MAX_KEYS, VERSION
+from korder.api.broker import GROUP, MAX_KEYS, VERSION, TaintEffect
 from korder.api.crd import AGE, Column, Definition
 from korder.api.meta import Base, Kind, Object
 from korder.api.schema import Rule, doc
 from korder.api.selector import LabelSelector
-from korder.api.standins import SELECTS_SOMETHING, Conditions
+from korder.api.standins import (
+    SELECTS_SOMETHING,
+    TOLERATION_RULES,
+    Conditions,
+    LabelKey,
+)
 
 RESERVATION_FINALIZER = "reservation.broker.fluidos.eu/finalizer"
 
@@ -134,6 +139,28 @@ class PodSet(Base):
     tolerations: Annotated[tuple[core.Toleration, ...], doc("Taints they bear.", max_items=64)] = ()
 
 
+class TolerationOperator(StrEnum):
+    """How a toleration compares a taint's value."""
+
+    EXISTS = "Exists"
+    EQUAL = "Equal"
+
+
+class ClusterToleration(Base):
+    """Leave to be in a cluster in spite of a taint."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = TOLERATION_RULES
+
+    key: Annotated[LabelKey | None, doc("The taint's key; left out with Exists it means all.")] = (
+        None
+    )
+    operator: Annotated[TolerationOperator, doc("How the value is compared.")] = (
+        TolerationOperator.EQUAL
+    )
+    value: Annotated[str, doc("The taint's value.", max_length=63)] = ""
+    effect: Annotated[TaintEffect | None, doc("The taint's effect; all if absent.")] = None
+
+
 class Split(Base):
     """How a reservation may be spread over clusters."""
 
@@ -235,7 +262,7 @@ class ReservationSpec(Base):
         LabelSelector | None, doc("Attributes the cluster must have.", SELECTS_SOMETHING)
     ] = None
     tolerations: Annotated[
-        tuple[core.Toleration, ...], doc("Taints of clusters it bears.", max_items=32)
+        tuple[ClusterToleration, ...], doc("Taints of clusters it bears.", max_items=32)
     ] = ()
     tiers: Annotated[
         tuple[Tier, ...],

@@ -189,7 +189,24 @@ class _Describer:
         )
 
     def _field(self, member: types.Field) -> Field:
-        return Field(self.shape(member.type), member.required, _default(member))
+        shape = _named(self.shape(member.type), member.encode_name)
+        return Field(shape, member.required, _default(member))
+
+
+def _named(shape: Shape, name: str) -> Shape:
+    """Lets messages of rules that do not know the field they stand on begin with its name."""
+    rules = tuple(
+        replace(rule, message=f"{name} {rule.message}")
+        if rule.message.startswith("must ")
+        else rule
+        for rule in shape.rules
+    )
+    return replace(
+        shape,
+        rules=rules,
+        items=_named(shape.items, name) if shape.items else None,
+        values=_named(shape.values, name) if shape.values else None,
+    )
 
 
 def _summary(model: type) -> str:

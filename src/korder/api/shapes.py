@@ -1,13 +1,14 @@
 """Kinds of values that fields of our kinds share: durations, instants, schedules, amounts, names.
 
 The modules of our kinds annotate with them; `schema` turns them into patterns and CEL rules. Every text has a greatest
-length, because an API server prices a CEL rule by the largest value it could meet. CEL
-learned about quantities only in Kubernetes 1.29, so amounts are judged by pattern: a positive one is a number in which
-some digit is not zero.
+length, because an API server prices a CEL rule by the largest value it could meet. CEL learned about quantities only in
+Kubernetes 1.29, so amounts are judged by pattern: a positive one is a number in which some digit is not zero.
 """
 
 from datetime import datetime
 from typing import Annotated
+
+import msgspec
 
 from korder.api.schema import Rule, doc
 
@@ -26,42 +27,73 @@ _RFC_3339 = (
     r"(?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
 
+
+def _spelled(pattern: str, message: str, max_length: int, also: str = "true") -> msgspec.Meta:
+    """Judges a text by a rule instead of a bare pattern, which people would have to decipher."""
+    rule = Rule(f"self.matches(r'^(?:{pattern})$') && {also}", message)
+    return doc("", rule, max_length=max_length)
+
+
 Duration = Annotated[
     str,
-    doc(
-        "",
-        Rule("duration(self) >= duration('0s')", "must be a duration such as 1h30m or 90s, or 0s"),
-        pattern=rf"^(?:0|{_GO_DURATION})$",
+    _spelled(
+        f"0|{_GO_DURATION}",
+        "must be a duration such as 1h30m or 90s, or 0s",
         max_length=64,
+        also="duration(self) >= duration('0s')",
     ),
 ]
 PositiveDuration = Annotated[
     str,
-    doc(
-        "",
-        Rule(
-            "duration(self) > duration('0s')",
-            "must be a duration longer than zero such as 1h30m or 90s",
-        ),
-        pattern=rf"^{_GO_DURATION}$",
+    _spelled(
+        _GO_DURATION,
+        "must be a duration longer than zero such as 1h30m or 90s",
         max_length=64,
+        also="duration(self) > duration('0s')",
     ),
 ]
 Instant = Annotated[datetime, doc(pattern=f"^{_RFC_3339}$")]
 InstantOrEmpty = Annotated[str, doc(pattern=f"^(?:{_RFC_3339})?$", max_length=64)]
 
-TimeZone = Annotated[str, doc(pattern=f"^{_ZONE}$", max_length=64)]
-Schedule = Annotated[str, doc(pattern=f"^(?:{_MACRO}|{_FIVE_FIELDS})?$", max_length=128)]
+TimeZone = Annotated[
+    str,
+    _spelled(_ZONE, "must be the name of a time zone such as UTC or Europe/Berlin", max_length=64),
+]
+Schedule = Annotated[
+    str,
+    _spelled(
+        f"|{_MACRO}|{_FIVE_FIELDS}",
+        "must be five cron fields such as '0 2 * * 1-5', or a word such as @daily",
+        max_length=128,
+    ),
+]
 """A cron expression; empty is as good as absent."""
 ZonedSchedule = Annotated[
     str,
-    doc(
-        pattern=rf"^(?:(?:CRON_)?TZ={_ZONE} +)?(?:{_MACRO}|@every {_GO_DURATION}|{_FIVE_FIELDS})$",
+    _spelled(
+        rf"(?:(?:CRON_)?TZ={_ZONE} +)?(?:{_MACRO}|@every {_GO_DURATION}|{_FIVE_FIELDS})",
+        "must be five cron fields such as '0 8 * * 1-5', a word such as @daily, or @every 1h,"
+        " with CRON_TZ=Europe/Berlin in front if a zone is meant",
         max_length=192,
     ),
 ]
 """A cron expression that may carry its zone, or an interval."""
-ClockRange = Annotated[str, doc(pattern=f"^{_CLOCK}-(?:{_CLOCK}|24:00)$", max_length=11)]
+ClockRange = Annotated[
+    str,
+    _spelled(
+        f"{_CLOCK}-(?:{_CLOCK}|24:00)",
+        "must be two times of day such as 09:00-17:00",
+        max_length=11,
+    ),
+]
+Recurrence = Annotated[
+    str,
+    _spelled(
+        "FREQ=[A-Z]+(?:;[A-Z]+=[A-Z0-9,+-]+)*",
+        "must be an iCalendar rule such as FREQ=WEEKLY;BYDAY=MO,WE",
+        max_length=512,
+    ),
+]
 
 Name = Annotated[str, doc(pattern=rf"^{_DNS_LABEL}(?:\.{_DNS_LABEL})*$", max_length=253)]
 Label = Annotated[str, doc(pattern=f"^{_DNS_LABEL}$", max_length=63)]

@@ -195,21 +195,24 @@ class TaintEffect(StrEnum):
     NO_EXECUTE = "NoExecute"
 
 
+TOLERATION_RULES = (
+    Rule(
+        "!(has(self.operator) && self.operator == 'Exists' && has(self.value) && size(self.value) > 0)",
+        "value must be left out with operator Exists, which takes every value",
+        field=".value",
+    ),
+    Rule(
+        "(has(self.key) && size(self.key) > 0) || (has(self.operator) && self.operator == 'Exists')",
+        "operator must be Exists when key is left out, which means every taint",
+        field=".operator",
+    ),
+)
+
+
 class Toleration(Base):
     """Leave to be on a node in spite of a taint."""
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            "!(has(self.operator) && self.operator == 'Exists' && has(self.value) && size(self.value) > 0)",
-            "value must be left out with operator Exists, which takes every value",
-            field=".value",
-        ),
-        Rule(
-            "(has(self.key) && size(self.key) > 0) || (has(self.operator) && self.operator == 'Exists')",
-            "operator must be Exists when key is left out, which means every taint",
-            field=".operator",
-        ),
-    )
+    RULES: ClassVar[tuple[Rule, ...]] = TOLERATION_RULES
 
     key: Annotated[
         str, doc("The taint's key; left out with Exists it means all.", max_length=317)

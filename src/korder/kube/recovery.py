@@ -79,10 +79,8 @@ class Creation:
         raise error
 
     def _is_ours(self, found: bytes) -> bool:
-        sent = dict(cast("dict[str, JSON]", self.sent))
         # A server that keeps status apart drops it from a create.
-        sent.pop("status", None)
-        return contains(msgspec.json.decode(found), sent)
+        return contains(msgspec.json.decode(found), _content(self.sent, "status"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ class Conditional:
         if not (in_doubt and isinstance(error, Conflict)):
             raise error
         found = await _find(self.look)
-        if found is not None and contains(msgspec.json.decode(found), _unversioned(self.sent)):
+        if found is not None and contains(msgspec.json.decode(found), _content(self.sent)):
             return found
         raise UnknownOutcome(f"the answer was lost, and since then: {error}") from error
 
@@ -193,8 +191,11 @@ def _conflict() -> Conflict:
     return Conflict("the object is no longer the one that was read", code=409, reason="Conflict")
 
 
-def _unversioned(sent: JSON) -> JSON:
+def _content(sent: JSON, *without: str) -> JSON:
+    """Leaves out of an object what says how it was addressed, and in which version it was expected."""
     body = dict(cast("dict[str, JSON]", sent))
+    for name in ("apiVersion", "kind", *without):
+        body.pop(name, None)
     metadata = dict(cast("dict[str, JSON]", body.get("metadata") or {}))
     metadata.pop("resourceVersion", None)
     return {**body, "metadata": metadata}

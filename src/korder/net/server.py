@@ -136,7 +136,7 @@ class Server:
         stuck = tuple(self._in_flight)
         for task in stuck:
             task.cancel()
-        await asyncio.wait(stuck)
+        await asyncio.gather(*stuck, return_exceptions=True)
 
     async def _serve(self, raw: web.BaseRequest) -> web.StreamResponse:
         task = asyncio.current_task()

@@ -1,0 +1,71 @@
+"""Bytes to objects, with everything servers do."""
+
+import json
+from typing import Any
+
+import pytest
+
+from korder.api.core import Pod
+from korder.kube import errors
+from korder.kube.decoding import EventDecoder, decode_list, decode_object
+
+
+def event(type_: str, content: Any) -> bytes:
+    return json.dumps({"type": type_, "object": content}).encode()
+
+
+def test_a_change_is_an_object_of_its_kind() -> None:
+    line = event("ADDED", {"metadata": {"name": "web"}, "spec": {"nodeName": "n1"}})
+    found = EventDecoder(Pod).decode(line)
+    assert (found.type, found.object.spec.node_name) == ("ADDED", "n1")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param({"metadata": {"resourceVersion": "9"}}, id="bare"),
+        pytest.param(
+            {"metadata": {"resourceVersion": "9"}, "spec": {"containers": None}}, id="with nulls"
+        ),
+        pytest.param({"metadata": {"resourceVersion": "9"}, "spec": "?"}, id="of no use otherwise"),
+    ],
+)
+def test_a_bookmark_is_read_for_its_version(content: Any) -> None:
+    found = EventDecoder(Pod).decode(event("BOOKMARK", content))
+    assert found.object.metadata.resource_version == "9"
+
+
+@pytest.mark.parametrize("metadata", [{}, None], ids=["like an object", "unlike an object"])
+def test_an_error_event_raises_what_it_says(metadata: Any) -> None:
+    status = {"kind": "Status", "code": 410, "reason": "Expired", "status": "Failure"}
+    line = event("ERROR", {**status, "metadata": metadata, "message": "too old"})
+    with pytest.raises(errors.Expired, match="too old"):
+        EventDecoder(Pod).decode(line)
+
+
+def test_nulls_in_a_change_are_absent_members() -> None:
+    line = event("MODIFIED", {"metadata": {"name": "web", "labels": None}, "status": None})
+    assert EventDecoder(Pod).decode(line).object.metadata.labels == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b'{"type":"ADDED","object":{"metadata"', id="half a line"),
+        pytest.param(b"[]", id="no event"),
+        pytest.param(event("ADDED", {"metadata": {"name": 5}}), id="no pod"),
+    ],
+)
+def test_what_cannot_be_read_is_said(line: bytes) -> None:
+    with pytest.raises(errors.Undecodable):
+        EventDecoder(Pod).decode(line)
+
+
+def test_items_of_a_list_need_not_say_their_kind() -> None:
+    found = decode_list(b'{"metadata":{"continue":"t"},"items":[{"metadata":{"name":"a"}}]}', Pod)
+    assert (found.metadata.continue_token, found.items[0].metadata.name) == ("t", "a")
+
+
+def test_an_object_names_the_place_that_does_not_fit() -> None:
+    with pytest.raises(errors.Undecodable, match=r"Pod.*\$\.metadata\.uid"):
+        decode_object(b'{"metadata":{"uid":1}}', Pod)

@@ -1,0 +1,82 @@
+"""Lines out of bytes that come as they like."""
+
+import asyncio
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given, strategies as st
+import pytest
+
+from korder.kube.errors import Interrupted
+from korder.kube.stream import batches
+from korder.net.http import AnswerLost
+
+Make = Callable[..., Any]
+
+
+async def lines(response: Any, patience: float = 60) -> list[bytes]:
+    return [line async for batch in batches(response, patience) for line in batch]
+
+
+class Chunks:
+    """An answer whose chunks are cut at will."""
+
+    def __init__(self, data: bytes, cuts: list[int]) -> None:
+        edges = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+        self._parts = [data[a:b] for a, b in pairwise(edges)]
+
+    async def chunks(self) -> Any:
+        for part in self._parts:
+            yield part
+
+
+@given(
+    st.lists(st.binary(min_size=1, max_size=20).filter(lambda line: b"\n" not in line)),
+    st.binary(max_size=10).filter(lambda tail: b"\n" not in tail),
+    st.lists(st.integers(min_value=0)),
+)
+def test_lines_come_out_whole_wherever_the_bytes_are_cut(
+    wanted: list[bytes], tail: bytes, cuts: list[int]
+) -> None:
+    data = b"".join(line + b"\n" for line in wanted) + tail
+    assert asyncio.run(lines(Chunks(data, cuts))) == wanted
+
+
+async def test_lines_of_one_chunk_come_together(stream: Make) -> None:
+    found = [batch async for batch in batches(stream(b"a\nb\nc", b"c\n\nd\n"), 60)]
+    assert found == [[b"a", b"b"], [b"cc", b"d"]]
+
+
+async def test_a_broken_line_is_not_used(stream: Make) -> None:
+    source = batches(stream(b'{"a":1}\n{"b":', AnswerLost("reset")), 60)
+    assert await anext(source) == [b'{"a":1}']
+    with pytest.raises(Interrupted, match="reset"):
+        await anext(source)
+
+
+async def test_silence_is_noticed(stream: Make) -> None:
+    with pytest.raises(Interrupted, match="silent for 180 s"):
+        await lines(stream(b"a\n", 1000.0, b"b\n"), 180)
+    assert asyncio.get_running_loop().time() == 180
+
+
+async def test_bytes_keep_a_slow_stream_alive(stream: Make) -> None:
+    assert await lines(stream(b"a", 100.0, b"b", 100.0, b"c\n"), 180) == [b"abc"]
+
+
+async def test_leaving_a_stream_ends_its_source() -> None:
+    ended = asyncio.Event()
+
+    class Endless:
+        async def chunks(self) -> Any:
+            try:
+                while True:
+                    yield b"line\n"
+            finally:
+                ended.set()
+
+    source = batches(Endless(), 60)
+    assert await anext(source) == [b"line"]
+    await source.aclose()
+    assert ended.is_set()
