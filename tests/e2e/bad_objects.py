@@ -360,12 +360,27 @@ ORDERS = (
         field="spec.strategy.schedule",
         says="schedule must be left out for type OneTime",
     ),
-    created("a schedule of four fields", "Order", {"spec.strategy.schedule": "0 2 * *"}),
-    created("a schedule in words", "Order", {"spec.strategy.schedule": "every day at two"}),
+    created(
+        "a schedule of four fields",
+        "Order",
+        {"spec.strategy.schedule": "0 2 * *"},
+        says="schedule must be five cron fields such as '0 2",
+    ),
+    created(
+        "a schedule in words",
+        "Order",
+        {"spec.strategy.schedule": "every day at two"},
+        says="schedule must be five cron fields",
+    ),
     created(
         "a schedule with an unknown macro", "Order", {"spec.strategy.schedule": "@fortnightly"}
     ),
-    created("a time zone with a space", "Order", {"spec.strategy.timeZone": "Central Europe"}),
+    created(
+        "a time zone with a space",
+        "Order",
+        {"spec.strategy.timeZone": "Central Europe"},
+        says="timeZone must be the name of a time zone",
+    ),
     created("a negative deadline", "Order", {"spec.strategy.startingDeadlineSeconds": -1}),
     created("a negative lead time", "Order", {"spec.strategy.leadTime": "-5m"}),
     created(
@@ -729,6 +744,7 @@ QUOTAS = (
         "Quota",
         {"spec.timeWindows": [{"name": "day", "hours": "9 to 5", "multiplier": 2}]},
         field="spec.timeWindows[0].hours",
+        says="hours must be two times of day",
     ),
     created(
         "a quarter past midnight at the end of a day",
@@ -900,6 +916,15 @@ BROKER = (
         says="duration must be a duration longer than zero",
     ),
     created("a reservation for less than no time", "Reservation", {"spec.duration": "-1h"}),
+    *(
+        created(
+            f"a reservation with no time for {what}",
+            "Reservation",
+            {f"spec.{what}": "0s", "spec.whenInsufficient": "Queue"},
+            says=f"{what} must be a duration longer than zero",
+        )
+        for what in ("pendingDeadline", "activationDeadline", "failoverAfter")
+    ),
     created("a priority beyond the highest", "Reservation", {"spec.priority": 1000000001}),
     created("a priority below the lowest", "Reservation", {"spec.priority": -1000000001}),
     created(
@@ -1114,11 +1139,17 @@ BOOKING = (
         field="spec.schedule",
         says="schedule must be given, or rrule, and not both",
     ),
-    created("a scheduler with a bad schedule", "BookingScheduler", {"spec.schedule": "8 o'clock"}),
+    created(
+        "a scheduler with a bad schedule",
+        "BookingScheduler",
+        {"spec.schedule": "8 o'clock"},
+        says="schedule must be five cron fields such as '0 8",
+    ),
     created(
         "a scheduler with a bad rule",
         "BookingScheduler",
         {"spec.rrule": "every week", "spec.schedule": GONE},
+        says="rrule must be an iCalendar rule",
     ),
     created("a scheduler for bookings of no time", "BookingScheduler", {"spec.duration": 0}),
     created(
@@ -1140,6 +1171,12 @@ BOOKING = (
         "BookingScheduler",
         {"spec.time_zone": "Europe/Berlin", "spec.schedule": "CRON_TZ=UTC 0 8 * * *"},
         says="time_zone must not be used with a schedule that names its own zone",
+    ),
+    created(
+        "a scheduler in no zone",
+        "BookingScheduler",
+        {"spec.time_zone": "here and there"},
+        says="time_zone must be the name of a time zone",
     ),
     created("a scheduler for minus one booking", "BookingScheduler", {"spec.count": -1}),
     created(
@@ -1351,6 +1388,7 @@ MESH = (
         "a bucket that fills sometimes",
         "CircuitBreaker",
         {"spec.rateLimitings[0].bucket.interval": "often"},
+        says="interval must be a duration longer than zero",
     ),
     created(
         "a rule without verbs",

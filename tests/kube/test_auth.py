@@ -21,7 +21,7 @@ from korder.testing.faults import Canned, refusal
 Make = Callable[..., Any]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GET = Request("GET", "/")
-TOKEN, PASSWORD = "abc", "öl"
+GIVEN, PASSWORD = "abc", "öl"
 
 
 def never() -> datetime:
@@ -31,12 +31,12 @@ def never() -> datetime:
 @pytest.mark.parametrize(
     ("user", "header"),
     [
-        pytest.param(User(token=TOKEN), "Bearer abc", id="a token"),
+        pytest.param(User(token=GIVEN), "Bearer abc", id="a token"),
         pytest.param(
             User(username="ann", password=PASSWORD), "Basic YW5uOsO2bA==", id="a password"
         ),
         pytest.param(
-            User(token=TOKEN, username="ann"), "Bearer abc", id="a token before a password"
+            User(token=GIVEN, username="ann"), "Bearer abc", id="a token before a password"
         ),
         pytest.param(User(), None, id="nobody"),
     ],
@@ -48,9 +48,9 @@ async def test_a_user_becomes_a_header(user: User, header: str | None) -> None:
 
 def test_secrets_are_not_shown() -> None:
     user = User(
-        token=TOKEN, password=PASSWORD, plugin=Plugin("v1", "get", env={"SECRET": "s3cr3t"})
+        token=GIVEN, password=PASSWORD, plugin=Plugin("v1", "get", env={"SECRET": "s3cr3t"})
     )
-    assert not any(secret in repr(user) for secret in (TOKEN, PASSWORD, "s3cr3t"))
+    assert not any(secret in repr(user) for secret in (GIVEN, PASSWORD, "s3cr3t"))
 
 
 class TestTokenFile:

@@ -15,7 +15,7 @@ from korder.kube.plugin import Plugin
 
 pytestmark = pytest.mark.enable_socket
 
-TOKEN = "abc"
+SHOWN = "abc"
 V1 = "client.authentication.k8s.io/v1"
 Make = Callable[..., Plugin]
 
@@ -35,7 +35,7 @@ def program(code: str, api_version: str = V1, **more: Any) -> Plugin:
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 async def test_a_token_with_its_end(version: str) -> None:
     api_version = f"client.authentication.k8s.io/{version}"
-    text = credential(api_version, token=TOKEN, expirationTimestamp="2026-01-01T00:00:00Z")
+    text = credential(api_version, token=SHOWN, expirationTimestamp="2026-01-01T00:00:00Z")
     found = await plugin.run(printing(text, api_version=api_version))
     assert (found.token, found.expires) == ("abc", datetime(2026, 1, 1, tzinfo=UTC))
     assert "abc" not in repr(found)
@@ -74,7 +74,7 @@ async def test_a_plugin_gets_its_variables_and_knows_what_it_is_asked() -> None:
         pytest.param(printing("nonsense"), "did not print an ExecCredential", id="prints nonsense"),
         pytest.param(printing("[]"), "did not print an ExecCredential", id="prints something else"),
         pytest.param(
-            printing(credential("client.authentication.k8s.io/v1beta1", token=TOKEN)),
+            printing(credential("client.authentication.k8s.io/v1beta1", token=SHOWN)),
             "printed client.authentication.k8s.io/v1beta1 ExecCredential instead of",
             id="speaks another version than it says",
         ),

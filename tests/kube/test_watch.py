@@ -294,6 +294,18 @@ async def test_an_unreachable_server_is_waited_for(
     assert all(isinstance(trouble, errors.Unreached) for trouble in troubles)
 
 
+async def test_a_watch_whose_answer_does_not_begin_is_begun_again(
+    script: Make, stream: Make, follow: Make
+) -> None:
+    async def hang(_: Request) -> None:
+        await asyncio.sleep(HOUR)
+
+    troubles: list[Exception] = []
+    wire = script(stream(bookmark(5, complete=True)), hang, stream(added("a", 6), HOUR))
+    assert await follow(wire, 2, troubles) == ["listed @5", "applied a@6"]
+    assert [type(trouble) for trouble in troubles] == [errors.DeadlineExceeded]
+
+
 async def test_streams_can_be_switched_off(script: Make, stream: Make, follow: Make) -> None:
     wire = script(listing(5, "a"), stream(added("b", 6), HOUR))
     assert await follow(wire, 2, streamed=False) == ["listed a@5", "applied b@6"]

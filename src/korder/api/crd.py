@@ -7,30 +7,13 @@ promise to work with, so no CEL function is used that came later.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from korder.api import schema
 from korder.api.meta import JSON
+from korder.api.plan import AnyKind
 from korder.api.standins import STAND_INS
 
 CATEGORY = "korder"
-
-
-class NamedKind(Protocol):
-    """What a definition needs of `meta.Kind`, whatever its objects decode to."""
-
-    @property
-    def group(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def plural(self) -> str: ...
-    @property
-    def model(self) -> type[object]: ...
-    @property
-    def namespaced(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +42,7 @@ class Scale:
 class Definition:
     """A kind as people meet it."""
 
-    kind: NamedKind
+    kind: AnyKind
     short_names: tuple[str, ...]
     columns: tuple[Column, ...] = ()
     scale: Scale | None = None

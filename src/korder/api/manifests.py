@@ -17,6 +17,9 @@ DEFINITIONS: tuple[crd.Definition, ...] = (
     *mesh.DEFINITIONS,
 )
 
+KINDS = tuple(definition.kind for definition in DEFINITIONS)
+"""Every kind of korder."""
+
 
 def all_crds() -> tuple[dict[str, JSON], ...]:
     """Writes the definition of every kind."""

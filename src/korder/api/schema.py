@@ -220,17 +220,21 @@ def _default(member: types.Field) -> JSON:
         return None
     if isinstance(member.default, msgspec.Struct):
         return _struct_default(member.default)
-    return cast("JSON", msgspec.to_builtins(member.default))
+    return _plain(member.default)
 
 
 def _struct_default(default: msgspec.Struct) -> JSON:
     """Writes out inner defaults too: the API server judges a default by the rules before it fills anything in."""
     info = cast("types.StructType", types.type_info(type(default)))
     inner = {member.encode_name: _default(member) for member in info.fields}
-    written = cast("dict[str, JSON]", msgspec.to_builtins(default))
+    written = cast("dict[str, JSON]", _plain(default))
     return {
         name: value for name, value in {**inner, **written}.items() if value is not None
     } or None
+
+
+def _plain(value: object) -> JSON:
+    return cast("JSON", msgspec.json.decode(msgspec.json.encode(value)))
 
 
 _INT_OR_STRING = Shape(

@@ -28,10 +28,9 @@ _RFC_3339 = (
 )
 
 
-def _spelled(pattern: str, message: str, max_length: int, also: str = "true") -> msgspec.Meta:
+def _spelled(pattern: str, message: str, max_length: int, also: str = "") -> msgspec.Meta:
     """Judges a text by a rule instead of a bare pattern, which people would have to decipher."""
-    rule = Rule(f"self.matches(r'^(?:{pattern})$') && {also}", message)
-    return doc("", rule, max_length=max_length)
+    return doc("", Rule(f"self.matches(r'^(?:{pattern})$'){also}", message), max_length=max_length)
 
 
 Duration = Annotated[
@@ -40,7 +39,7 @@ Duration = Annotated[
         f"0|{_GO_DURATION}",
         "must be a duration such as 1h30m or 90s, or 0s",
         max_length=64,
-        also="duration(self) >= duration('0s')",
+        also=" && duration(self) >= duration('0s')",
     ),
 ]
 PositiveDuration = Annotated[
@@ -49,7 +48,7 @@ PositiveDuration = Annotated[
         _GO_DURATION,
         "must be a duration longer than zero such as 1h30m or 90s",
         max_length=64,
-        also="duration(self) > duration('0s')",
+        also=" && duration(self) > duration('0s')",
     ),
 ]
 Instant = Annotated[datetime, doc(pattern=f"^{_RFC_3339}$")]

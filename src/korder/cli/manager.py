@@ -75,7 +75,7 @@ async def _manage(kubeconfig: str | None, context: str | None, settings: Setting
     async with cluster(kubeconfig, context, rng) as client:
         await _check_crds(client)
         manager = Manager(client, settings, clock=SystemClock(), rng=rng)
-        for kind in manifests.all_kinds():
+        for kind in manifests.KINDS:
             manager.informers.of(kind)
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -86,7 +86,7 @@ async def _manage(kubeconfig: str | None, context: str | None, settings: Setting
 
 
 async def _check_crds(client: Client) -> None:
-    absent = await discovery.missing(client, manifests.all_kinds())
+    absent = await discovery.missing(client, manifests.KINDS)
     if absent:
         names = ", ".join(str(kind) for kind in absent)
         raise KubeError(f"the cluster does not serve {names}: run `korder install` first")

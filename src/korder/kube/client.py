@@ -14,7 +14,7 @@ from typing import Generic, TypeVar, cast
 
 import msgspec
 
-from korder.api.meta import JSON, HasMetadata, Key, Kind, Object
+from korder.api.meta import JSON, Base, HasMetadata, Key, Kind, Object
 from korder.api.plan import Body, PatchType
 from korder.kube import bodies, decoding, errors, recovery, request as requests
 from korder.kube.bodies import Preconditions
@@ -255,11 +255,21 @@ class Client:
         return lambda: self._sender.read(requests.get(kind, key, apart))
 
 
+class _RemainsSpec(Base):
+    finalizers: tuple[str, ...] = ()
+
+
+class _Remains(Object):
+    """What tells whether a deleted object waits for something; a namespace has its finalizers in the spec."""
+
+    spec: _RemainsSpec = _RemainsSpec()
+
+
 def _is_gone(answer: bytes) -> bool:
     """Reads the answer to a delete: a Status, the last state of a vanished object, or one that waits for its end."""
-    found = decoding.decode_object(answer, Object)
+    found = decoding.decode_object(answer, _Remains)
     metadata = found.metadata
-    return found.kind == "Status" or not (
-        metadata.deletion_timestamp
-        and (metadata.finalizers or metadata.deletion_grace_period_seconds)
+    waits_for = (
+        metadata.finalizers or found.spec.finalizers or metadata.deletion_grace_period_seconds
     )
+    return found.kind == "Status" or not (metadata.deletion_timestamp and waits_for)

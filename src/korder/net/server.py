@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import contextlib
 from dataclasses import dataclass, field
 from functools import reduce
+import os
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -111,7 +112,8 @@ class Server:
             )
         except OSError as error:
             where = f"{self._host or ''}:{self._port}"
-            raise CannotListen(f"cannot listen on {where}: {error.strerror or error}") from error
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise CannotListen(f"cannot listen on {where}: {reason}") from error
         port: int = self._listener.sockets[0].getsockname()[1]
         return port
 

@@ -116,8 +116,8 @@ class Manager:
                 finally:
                     for task in below:
                         task.cancel()
-        except* LeadershipLost as lost:
-            raise lost.exceptions[0] from None
+        except BaseExceptionGroup as trouble:
+            raise _cause(trouble) from None
         finally:
             for server in self._servers:
                 await server.stop(grace=1.0)
@@ -201,6 +201,14 @@ class Manager:
             "controller",
             lambda: {c.name: float(len(c.queue)) for c in self._controllers},
         )
+
+
+def _cause(trouble: BaseExceptionGroup) -> BaseException:
+    """Takes a single error out of the groups around it, so that callers meet it by its own type."""
+    cause: BaseException = trouble
+    while isinstance(cause, BaseExceptionGroup) and len(cause.exceptions) == 1:
+        cause = cause.exceptions[0]
+    return cause
 
 
 async def _unless(stop: asyncio.Event, work: Awaitable[object]) -> bool:

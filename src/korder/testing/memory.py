@@ -1,7 +1,7 @@
 """The smallest API server that informers and controllers can live on: a transport over dictionaries.
 
-For unit tests of informers, controllers and elections on virtual time. It knows versions, preconditions, merge patches,
-lists and watches that lag or break; nothing of schemas, finalizers or admission, for which there is a real control plane.
+For unit tests of informers, controllers and elections on virtual time. It knows versions, preconditions, merge and JSON
+patches, lists and watches that lag or break; nothing of schemas, finalizers or admission, for which there is a real control plane.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import msgspec
 
 from korder.api import patch
 from korder.api.meta import JSON
+from korder.api.plan import PatchType
 from korder.net.http import AnswerLost, Guard, Request
 from korder.testing.faults import Canned, refusal
 
@@ -60,6 +61,15 @@ class MemoryServer:
         self._check(current, cast("Stored", body.get("metadata", {})))
         change = {name: value for name, value in body.items() if name != "metadata"}
         changed = cast("Stored", patch.apply_merge(current, change))
+        return current if changed == current else self._store(path, "MODIFIED", _copy(changed))
+
+    def operate(self, path: str, operations: JSON) -> Stored:
+        """Applies a JSON patch; its `test` operations are the preconditions."""
+        current = self._current(path)
+        try:
+            changed = cast("Stored", patch.apply_json(current, operations))
+        except patch.PatchFailed:
+            raise _Refused(422, "Invalid") from None
         return current if changed == current else self._store(path, "MODIFIED", _copy(changed))
 
     def delete(self, path: str, preconditions: Stored) -> Stored:
@@ -141,10 +151,12 @@ class Connection:
             return self._read(path, query)
         self.server.writes.append((self.caller, request.method, url.path))
         body = cast("Stored", msgspec.json.decode(request.body or b"{}"))
-        match request.method:
-            case "POST":
+        match request.method, request.headers.get("Content-Type"):
+            case "POST", _:
                 return _ok(self.server.create(path, body))
-            case "PATCH":
+            case "PATCH", PatchType.JSON:
+                return _ok(self.server.operate(path, cast("JSON", body)))
+            case "PATCH", _:
                 return _ok(self.server.merge(path, body))
             case _:
                 return _ok(self.server.delete(path, cast("Stored", body.get("preconditions", {}))))
@@ -159,10 +171,9 @@ class Connection:
             return Stream(self.server, path, since)
         if path in self.server.objects:
             return _ok(self.server.objects[path])
-        plural = path.rsplit("/", 1)[-1]
-        items = [o for p, o in sorted(self.server.objects.items()) if _within(p, path)]
-        if not items and not plural.endswith("s"):
+        if not _is_collection(path):
             raise _Refused(404, "NotFound")
+        items = [o for p, o in sorted(self.server.objects.items()) if _within(p, path)]
         version = str(self.server.version)
         listing: JSON = {
             "kind": "List",
@@ -211,6 +222,15 @@ class Stream:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _is_collection(path: str) -> bool:
+    """Whether a path names a resource and not one of its objects."""
+    _, root, *rest = path.split("/")
+    below = rest[1:] if root == "api" else rest[2:]
+    if below[0] == "namespaces" and len(below) > 2:
+        below = below[2:]
+    return len(below) == 1
 
 
 def _within(path: str, collection: str) -> bool:

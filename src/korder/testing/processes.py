@@ -115,7 +115,7 @@ class Process:
         self._signal(signal.SIGCONT)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._grace):
-                while self.pid is not None:  # noqa: ASYNC110 - a child is not bound to any loop's events
+                while self.pid is not None:
                     await asyncio.sleep(POLL)
         self.kill()
 

@@ -1,26 +1,22 @@
-"""An API server in memory that also knows JSON patches, and what webhooks keep in it."""
+"""An API server in memory, and what webhooks keep in it."""
 
 import base64
 from dataclasses import dataclass, field
 import random
 from typing import cast
 
-import msgspec
 import pytest
 
-from korder.api import patch
 from korder.api.meta import JSON, Key
 from korder.kube.client import Client
-from korder.net.http import Guard, Request, Response
-from korder.testing.faults import Canned, FaultyTransport, Rule, refusal
-from korder.testing.memory import Connection, MemoryServer
+from korder.testing.faults import FaultyTransport, Rule
+from korder.testing.memory import MemoryServer
 
 Stored = dict[str, JSON]
 
 SECRET = Key("korder-system", "korder-webhook-tls-secret")
 SECRETS = "/api/v1/namespaces/korder-system/secrets"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-JSON_PATCH = "application/json-patch+json"
 
 
 @dataclass
@@ -30,7 +26,7 @@ class Cluster:
     server: MemoryServer = field(default_factory=MemoryServer)
 
     def client(self, *rules: Rule, seed: int = 0) -> Client:
-        wire = FaultyTransport(Patching(self.server.connect()), random.Random(seed), list(rules))
+        wire = FaultyTransport(self.server.connect(), random.Random(seed), list(rules))
         return Client(wire, rng=random.Random(seed))
 
     def configure(self, plural: str, name: str, *webhooks: str) -> None:
@@ -85,34 +81,6 @@ class Cluster:
     @property
     def writes(self) -> int:
         return len(self.server.writes)
-
-
-@dataclass
-class Patching:
-    """Turns a JSON patch into what the server in memory understands."""
-
-    inner: Connection
-
-    async def send(self, request: Request, guard: Guard | None = None) -> Response:
-        if request.headers.get("Content-Type") != JSON_PATCH:
-            return await self.inner.send(request, guard)
-        if guard is not None:
-            guard()
-        server, path = self.inner.server, request.target.partition("?")[0]
-        if path not in server.objects:
-            return refusal(404, "NotFound")
-        try:
-            changed = patch.apply_json(server.objects[path], msgspec.json.decode(request.body))
-        except patch.PatchFailed:
-            return refusal(422, "Invalid")
-        server.writes.append((self.inner.caller, "PATCH", path))
-        content = {
-            name: part for name, part in cast("Stored", changed).items() if name != "metadata"
-        }
-        return Canned(200, msgspec.json.encode(server.merge(path, content)))
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 @pytest.fixture

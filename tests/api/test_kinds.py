@@ -1,0 +1,296 @@
+from collections.abc import Mapping
+from datetime import date, datetime
+from enum import Enum
+from pathlib import Path
+import re
+
+import msgspec
+import pytest
+import yaml
+
+from korder.api import (
+    booking,
+    broker,
+    codec,
+    core,
+    instant,
+    manifests,
+    mesh,
+    quota,
+    reservation,
+    reserve,
+)
+from korder.api.meta import JSON, ObjectMeta
+
+SEEDS = sorted((Path(__file__).parents[1] / "seeds").glob("*.yaml"))
+KINDS = {definition.kind.kind: definition.kind for definition in manifests.DEFINITIONS}
+MODELS = {kind: named.model for kind, named in KINDS.items()} | {"Pod": core.Pod}
+
+
+class TextLoader(yaml.SafeLoader):
+    """Leaves timestamps texts, as an API server does."""
+
+
+TextLoader.yaml_implicit_resolvers = {
+    letter: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read(text: str) -> JSON:
+    return yaml.load(text, Loader=TextLoader)  # noqa: S506 a safe loader with less
+
+
+def lost(raw: JSON, value: object, path: str = "") -> list[str]:
+    """Names every member of `raw` that `value` does not have."""
+    match raw:
+        case None:
+            return []
+        case dict() if isinstance(value, msgspec.Struct):
+            names = {field.encode_name: field.name for field in msgspec.structs.fields(value)}
+            return [
+                where
+                for name, member in raw.items()
+                for where in (
+                    lost(member, getattr(value, names[name]), f"{path}.{name}")
+                    if name in names
+                    else [f"{path}.{name}"]
+                )
+            ]
+        case dict() if isinstance(value, Mapping):
+            return [
+                where
+                for name, member in raw.items()
+                for where in lost(member, value.get(name), f"{path}.{name}")
+            ]
+        case list() if isinstance(value, tuple | list) and len(value) == len(raw):
+            return [
+                where
+                for place, member in enumerate(raw)
+                for where in lost(member, value[place], f"{path}[{place}]")
+            ]
+        case _:
+            return [] if same(raw, value) else [f"{path}: {raw!r} became {value!r}"]
+
+
+def same(raw: JSON, value: object) -> bool:
+    match value:
+        case datetime():
+            return instant.parse(str(raw)) == value
+        case date():
+            return raw == value.isoformat()
+        case Enum():
+            return raw == value.value
+        case _:
+            return raw == value
+
+
+def sample(schema: dict) -> JSON:
+    """Makes a value with every member that the schema knows."""
+    if "enum" in schema:
+        return schema["enum"][-1]
+    match schema.get("type"), schema.get("format"):
+        case "object", _ if "properties" in schema:
+            return {name: sample(member) for name, member in schema["properties"].items()}
+        case "object", _:
+            return {"key": sample(schema.get("additionalProperties", {"type": "string"}))}
+        case "array", _:
+            return [sample(schema["items"])]
+        case "string", "date-time":
+            return "2030-01-01T08:30:00Z"
+        case "string", "date":
+            return "2030-01-01"
+        case "string", _:
+            return "some text"
+        case "integer", _:
+            return 42
+        case "boolean", _:
+            return not schema.get("default", False)
+        case _ if schema.get("x-kubernetes-int-or-string"):
+            return "42"
+        case _:
+            return 2.5
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.stem)
+def test_a_manifest_of_the_seeds_is_read_whole(seed: Path):
+    raw = read(seed.read_text())
+    model = MODELS[raw["kind"]]
+
+    assert [where for where in lost(raw, codec.convert(raw, model)) if raw["kind"] != "Pod"] == []
+
+
+def test_all_documents_of_the_seeds_are_there():
+    assert [seed.name[:3] for seed in SEEDS] == ["000"] * 5 + ["001"] * 2 + ["002"] + [
+        "003"
+    ] * 2 + ["004"] * 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_member_that_a_server_can_store_is_read(kind: str):
+    (definition,) = (c for c in manifests.all_crds() if c["spec"]["names"]["kind"] == kind)
+    raw = sample(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+    raw["metadata"] = {"name": "full"}
+
+    assert lost(raw, codec.convert(raw, MODELS[kind])) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_written_reads_as_it_was(kind: str):
+    (definition,) = (c for c in manifests.all_crds() if c["spec"]["names"]["kind"] == kind)
+    raw = sample(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+    raw["metadata"] = {"name": "full"}
+    made = codec.convert(raw, MODELS[kind])
+
+    assert codec.decode(msgspec.json.encode(made), MODELS[kind]) == made
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "plural"),
+    [
+        (reserve.ORDERS, "core.korder.dev/v1alpha1", "orders"),
+        (reserve.TICKETS, "core.korder.dev/v1alpha1", "tickets"),
+        (quota.QUOTAS, "core.korder.dev/v1alpha1", "quotas"),
+        (broker.CLUSTER_ADVERTISEMENTS, "broker.fluidos.eu/v1alpha1", "clusteradvertisements"),
+        (reservation.RESERVATIONS, "broker.fluidos.eu/v1alpha1", "reservations"),
+        (booking.RESOURCES, "manager.kotaico.de/v1", "resources"),
+        (booking.RESOURCE_MONITORS, "manager.kotaico.de/v1", "resourcemonitors"),
+        (booking.BOOKINGS, "manager.kotaico.de/v1", "bookings"),
+        (booking.BOOKING_SCHEDULERS, "manager.kotaico.de/v1", "bookingschedulers"),
+        (mesh.SHARDING_CONFIGS, "kridge.kusionstack.io/v1alpha1", "shardingconfigs"),
+        (mesh.CIRCUIT_BREAKERS, "kridge.kusionstack.io/v1alpha1", "circuitbreakers"),
+    ],
+    ids=lambda value: (
+        value if isinstance(value, str) and value.islower() and "/" not in value else ""
+    ),
+)
+def test_a_kind_is_found_where_the_seeds_say(kind, api_version: str, plural: str):
+    assert (kind.api_version, kind.plural) == (api_version, plural)
+
+
+def spec_of(text: str, model: type) -> object:
+    return codec.convert(read(text), model)
+
+
+def test_a_bare_order_has_the_defaults_of_the_original():
+    spec = spec_of("template: {spec: {}}", reserve.OrderSpec)
+
+    assert spec.replicas == 1
+    assert spec.strategy is None
+    assert spec.template.spec.resources.requests == {"cpu": "100m", "memory": "128Mi"}
+    assert spec.template.spec.lifecycle == reserve.Lifecycle(
+        cleanup_policy=reserve.CleanupPolicy.DELETE, ttl_seconds_after_finished=3600
+    )
+    assert spec.template.spec.scheduler_name == "default-scheduler"
+    assert spec.template.spec.after_use is reserve.AfterUse.CONSUME
+    assert spec.template.spec.allocate_once
+
+
+def test_a_strategy_has_our_defaults():
+    strategy = spec_of("{type: Scheduled, schedule: '0 2 * * *'}", reserve.Strategy)
+
+    assert strategy.refresh_policy is reserve.RefreshPolicy.ON_CLAIM
+    assert strategy.time_zone == "UTC"
+    assert strategy.starting_deadline_seconds == 300
+    assert strategy.overlap_policy is reserve.OverlapPolicy.ALLOW
+    assert strategy.lead_time == "0s"
+
+
+def test_both_ways_to_write_a_span_of_time_are_read():
+    apart = spec_of("{startTime: 2030-01-01T08:00:00Z, duration: 2h}", reserve.TicketSpec)
+    together = spec_of(
+        "window: {startTime: 2030-01-01T08:00:00Z, timeZone: Europe/Berlin, duration: 2h}",
+        reserve.TicketSpec,
+    )
+
+    assert apart.start_time == together.window.start_time
+    assert apart.duration == together.window.duration == "2h"
+
+
+def test_the_original_s_later_word_for_reserved_is_read():
+    assert codec.convert({"phase": "Ready"}, reserve.TicketStatus).phase is (
+        reserve.TicketPhase.RESERVED
+    )
+
+
+def test_a_phase_nobody_knows_is_not():
+    with pytest.raises(msgspec.ValidationError, match="phase"):
+        codec.convert({"phase": "Lost"}, reserve.TicketStatus)
+
+
+@pytest.mark.parametrize(
+    ("text", "multiplier"),
+    [
+        ("{name: day, schedule: '0 9-17 * * 1-5', multiplier: '2.0'}", "2.0"),
+        ("{name: day, weekdays: [Mon, Tue], hours: '09:00-17:00', multiplier: 2.5}", 2.5),
+        ("{name: weekend, weekdays: [Sat, Sun], multiplier: 2}", 2),
+    ],
+    ids=["a schedule and a text", "days, hours and a fraction", "days and a whole number"],
+)
+def test_both_ways_to_write_a_window_are_read(text: str, multiplier: object):
+    assert spec_of(text, quota.TimeWindow).multiplier == multiplier
+
+
+def test_a_longest_duration_may_be_a_text_or_seconds():
+    assert spec_of("hard: {max-duration: 24h}", quota.QuotaSpec).hard["max-duration"] == "24h"
+    assert spec_of("hard: {max-duration: 86400}", quota.QuotaSpec).hard["max-duration"] == 86400
+
+
+def test_a_quota_without_a_scope_is_for_the_cluster():
+    assert spec_of("{}", quota.QuotaSpec).scope.type is quota.ScopeType.CLUSTER
+
+
+def test_both_ways_to_write_a_limit_give_one_rule():
+    inner = "{relateResources: [{apiGroups: ['*'], resources: [pods]}], selector: {matchLabels: {a: b}}}"
+    nested = spec_of(f"objectSelector: {inner}", mesh.Limit)
+    flat = spec_of(inner, mesh.Limit)
+
+    assert nested.rule.selector == flat.rule.selector
+    assert nested.rule.relate_resources == flat.rule.relate_resources
+
+
+def test_a_template_of_bookings_needs_no_times():
+    scheduler = spec_of(
+        "{schedule: '0 * * * *', duration: 20, bookingTemplate: {resource_name: a, user_id: b}}",
+        booking.BookingSchedulerSpec,
+    )
+
+    assert scheduler.booking_template.start_at is None
+    assert scheduler.booking_template.leads == ("20m",)
+
+
+def test_bookings_are_written_in_snake_case():
+    spec = booking.BookingSpec(
+        resource_name="analytics",
+        user_id="u",
+        start_at=instant.parse("2030-01-01T08:00:00Z"),
+        end_at=instant.parse("2030-01-01T09:00:00Z"),
+    )
+
+    assert list(msgspec.to_builtins(spec)) == ["resource_name", "user_id", "start_at", "end_at"]
+
+
+def test_words_of_a_booking_are_the_original_s():
+    assert [state.value for state in booking.BookingState][:3] == [
+        "SCHEDULED",
+        "IN PROGRESS",
+        "FINISHED",
+    ]
+
+
+def test_defaults_are_left_out_when_written():
+    made = reserve.Ticket(metadata=ObjectMeta(name="a"), spec=reserve.TicketSpec(duration="1h"))
+
+    assert msgspec.to_builtins(made) == {"metadata": {"name": "a"}, "spec": {"duration": "1h"}}
+
+
+def test_annotations_and_labels_of_the_seeds_have_a_name():
+    known = {
+        value for name, value in vars(reserve).items() if name.isupper() and isinstance(value, str)
+    }
+    used = {
+        key for seed in SEEDS for key in re.findall(r"korder\.dev/[a-z-]+(?=:)", seed.read_text())
+    }
+
+    assert used
+    assert used <= known
