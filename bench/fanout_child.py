@@ -12,10 +12,12 @@ from time import perf_counter
 import uvloop
 
 from bench.plane import a_client
+from korder.api import codec
 from korder.api.core import PODS
 from korder.api.meta import JSON, Key, owner_reference
 from korder.api.plan import NOTHING, Create, Patch, Plan
 from korder.api.reserve import TICKETS, Ticket
+from korder.cli import logs
 from korder.kube.client import Client
 from korder.runtime.clock import SystemClock
 from korder.runtime.informer import Scope
@@ -25,14 +27,7 @@ from korder.runtime.store import by_owner
 
 def a_pod(ticket: Ticket) -> dict[str, JSON]:
     """What each ticket gets."""
-    ref = owner_reference(TICKETS, ticket)
-    owner: JSON = {
-        "apiVersion": ref.api_version,
-        "kind": ref.kind,
-        "name": ref.name,
-        "uid": ref.uid,
-        "controller": True,
-    }
+    owner = codec.plain(owner_reference(TICKETS, ticket))
     meta = ticket.metadata
     container: JSON = {"name": "pause", "image": "registry.k8s.io/pause:3.10"}
     return {
@@ -110,4 +105,5 @@ async def _run(way: str, kubeconfig: str, namespace: str) -> None:
 
 
 if __name__ == "__main__":
+    logs.configure(logs.LogFormat.TEXT)
     uvloop.run(_run(*sys.argv[1:]))

@@ -121,7 +121,8 @@ class Shelf:
         if path in self.objects:
             return refusal(409, "AlreadyExists")
         body["metadata"]["uid"] = f"uid-{next(self._versions)}"
-        # Servers print quantities and fill in defaults their own way.
+        # Servers keep status apart, print quantities and fill in defaults their own way.
+        body.pop("status", None)
         for values in [body.get("spec", {}).get("requests", {})]:
             values.update({name: "500m" for name, value in values.items() if value == "0.5"})
         body.setdefault("spec", {})["restartPolicy"] = "Always"

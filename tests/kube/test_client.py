@@ -294,6 +294,24 @@ class TestLostPatch:
         with pytest.raises(errors.Conflict):
             await client(shelf).patch(PODS, KEY, {"data": {"x": 1}}, resource_version="1")
 
+    @pytest.mark.parametrize(
+        ("subresource", "read"), [("status", PATH), ("scale", f"{PATH}/scale")]
+    )
+    async def test_a_status_is_read_with_its_object(
+        self,
+        subresource: str,
+        read: str,
+        script: Make,
+        client: Make,
+        answer: Make,
+        lost: AnswerLost,
+    ) -> None:
+        wire = script(lost, refusal(409, "Conflict"), answer({"status": {"x": 1}}))
+        await client(wire).patch(
+            PODS, KEY, {"status": {"x": 1}}, subresource=subresource, resource_version="7"
+        )
+        assert wire.targets[-1] == f"GET {read}"
+
     async def test_another_uid_is_a_conflict_even_if_the_server_calls_it_invalid(
         self, script: Make, client: Make, answer: Make
     ) -> None:

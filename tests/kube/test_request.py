@@ -218,6 +218,11 @@ def test_an_applied_object_carries_its_address() -> None:
     }
 
 
+def test_an_applied_object_may_say_its_name_itself() -> None:
+    built = request.patch(NODES, Key("", "n1"), {"metadata": {"name": "n2"}}, PatchType.APPLY)
+    assert body(built)["metadata"] == {"name": "n2"}
+
+
 @pytest.mark.parametrize("type_", [PatchType.MERGE, PatchType.STRATEGIC])
 def test_a_merge_patch_carries_preconditions_in_its_metadata(type_: PatchType) -> None:
     patch = {"metadata": {"labels": {"a": "b"}}, "spec": {"x": None}}

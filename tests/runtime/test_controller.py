@@ -8,6 +8,7 @@ import random
 
 import pytest
 
+from korder.api import codec
 from korder.api.core import CONFIG_MAPS, PODS, ConfigMap
 from korder.api.meta import Key, key_of, owner_reference
 from korder.api.plan import NOTHING, Create, Delete, Notice, Patch, Plan
@@ -67,14 +68,7 @@ class Bench:
 
     def child_of(self, parent: ConfigMap, index: int = 0) -> Create:
         name = f"{parent.metadata.name}-{index}"
-        owner = owner_reference(CONFIG_MAPS, parent)
-        ref = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "name": owner.name,
-            "uid": owner.uid,
-            "controller": True,
-        }
+        ref = codec.plain(owner_reference(CONFIG_MAPS, parent))
         return Create(
             PODS, {"metadata": {"name": name, "namespace": "ns", "ownerReferences": [ref]}}
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from korder.api.meta import JSON
+from korder.api.meta import JSON, Base
 
 if TYPE_CHECKING:
     Raw = JSON
@@ -36,6 +36,12 @@ def convert(value: JSON, model: type[T]) -> T:
         return msgspec.convert(value, model)
     except msgspec.ValidationError:
         return msgspec.convert(_without_nulls(value), model)
+
+
+def plain(struct: Base) -> dict[str, JSON]:
+    """Turns a struct into the JSON it stands for, to be part of a body."""
+    value: dict[str, JSON] = msgspec.to_builtins(struct)
+    return value
 
 
 def _without_nulls(value: JSON) -> JSON:

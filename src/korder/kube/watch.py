@@ -165,7 +165,7 @@ class Watcher(Generic[T]):
         else:
             # Whatever went wrong while the state was streamed, pages get a chance; after a refusal for good.
             self._stream_next = False
-            self._stream_offered = self._stream_offered 
+            self._stream_offered = self._stream_offered and not refused
 
 
 class _Intake(Generic[T]):
