@@ -210,7 +210,9 @@ class NotTheLeader(Exception):
     pass
 
 
-async def test_a_guard_holds_requests_back(script: Make, client: Make, answer: Make) -> None:
+async def test_a_guard_holds_writes_back_and_lets_reads_pass(
+    script: Make, client: Make, answer: Make
+) -> None:
     leads = True
 
     def guard() -> None:
@@ -224,8 +226,9 @@ async def test_a_guard_holds_requests_back(script: Make, client: Make, answer: M
     leads = False
     with pytest.raises(errors.Fenced, match="the lease is over"):
         await fenced.patch(PODS, KEY, {})
-    await free.get(PODS, KEY)
-    assert [request.method for request in wire.requests] == ["PATCH", "GET"]
+    await free.patch(PODS, KEY, {})
+    await fenced.get(PODS, KEY)
+    assert [request.method for request in wire.requests] == ["PATCH", "PATCH", "GET"]
 
 
 async def test_a_guard_is_asked_again_for_each_try(script: Make, client: Make) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from korder.api.core import CONFIG_MAPS
 from korder.kube import errors
-from korder.kube.request import Selection
 from korder.kube.watch import Applied, Deleted, Event, Listed, Progress, Watcher
 from korder.net.http import AnswerLost, Request, Unreachable
 from korder.testing.faults import Canned, refusal
@@ -316,16 +315,6 @@ async def test_patience_can_be_chosen(script: Make, stream: Make, follow: Make) 
     wire = script(stream(bookmark(5, complete=True), HOUR), stream(added("a", 6), HOUR))
     await follow(wire, 2, silence=10)
     assert 10 <= wire.times[-1] <= 11
-
-
-async def test_a_guard_holds_watches_back_too(script: Make, stream: Make, client: Make) -> None:
-    def refuse() -> None:
-        raise RuntimeError("not the leader")
-
-    wire = script(stream(bookmark(5, complete=True), HOUR))
-    with pytest.raises(errors.Fenced, match="not the leader"):
-        await client(wire, guard=refuse).watch(CONFIG_MAPS, Selection())
-    assert wire.requests == []
 
 
 async def test_every_stream_is_closed(script: Make, stream: Make, follow: Make) -> None:

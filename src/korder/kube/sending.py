@@ -64,17 +64,6 @@ class Sender:
         """Adds the headers that all our requests carry."""
         return replace(request, headers={**(self.headers or {}), **request.headers})
 
-    def admit(self, request: http.Request) -> None:
-        """Asks the guard; called by the transport at the last moment."""
-        if self.guard is None:
-            return
-        try:
-            self.guard()
-        except errors.KubeError:
-            raise
-        except Exception as refusal:
-            raise errors.Fenced(f"{_name(request)} was held back: {refusal}") from refusal
-
 
 class _Call:
     """One request on its way, with everything that is known about its tries so far."""
@@ -126,7 +115,14 @@ class _Call:
         raise errors.from_response(response.status, response.headers, body)
 
     def _leave(self) -> None:
-        self._sender.admit(self._request)
+        guard = self._sender.guard
+        if guard is not None and self._recovery is not None:
+            try:
+                guard()
+            except errors.KubeError:
+                raise
+            except Exception as refusal:
+                raise errors.Fenced(f"{_name(self._request)} was held back: {refusal}") from refusal
         self._sent = True
 
     async def _settle(self) -> bytes | None:
