@@ -153,6 +153,15 @@ class TestWrites:
             False,
             id="somebody has to let it go",
         ),
+        pytest.param(
+            {
+                "kind": "Namespace",
+                "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+                "spec": {"finalizers": ["kubernetes"]},
+            },
+            False,
+            id="a namespace empties first",
+        ),
     ],
 )
 async def test_a_delete_tells_gone_from_going(

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from korder.api.core import Pod
+from korder.api.core import PODS, Pod
 from korder.kube import errors
-from korder.kube.decoding import EventDecoder, decode_list, decode_object
+from korder.kube.decoding import EventDecoder, decode_list, decode_object, stamped
 
 
 def event(type_: str, content: Any) -> bytes:
@@ -53,6 +53,7 @@ def test_nulls_in_a_change_are_absent_members() -> None:
     [
         pytest.param(b'{"type":"ADDED","object":{"metadata"', id="half a line"),
         pytest.param(b"[]", id="no event"),
+        pytest.param(b'1000{"type":"ADDED"}', id="something before the event"),
         pytest.param(event("ADDED", {"metadata": {"name": 5}}), id="no pod"),
     ],
 )
@@ -64,6 +65,11 @@ def test_what_cannot_be_read_is_said(line: bytes) -> None:
 def test_items_of_a_list_need_not_say_their_kind() -> None:
     found = decode_list(b'{"metadata":{"continue":"t"},"items":[{"metadata":{"name":"a"}}]}', Pod)
     assert (found.metadata.continue_token, found.items[0].metadata.name) == ("t", "a")
+
+
+def test_an_item_of_a_list_gets_the_kind_it_has_everywhere_else() -> None:
+    (item,) = decode_list(b'{"items":[{"metadata":{"name":"a"}}]}', Pod).items
+    assert (stamped(item, PODS).api_version, stamped(item, PODS).kind) == ("v1", "Pod")
 
 
 def test_an_object_names_the_place_that_does_not_fit() -> None:

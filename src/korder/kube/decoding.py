@@ -93,10 +93,8 @@ class EventDecoder(Generic[T]):
 def _decode(data: bytes, wanted: type[D]) -> D:
     try:
         return _decoder(wanted).decode(data)
-    except msgspec.ValidationError:
+    except msgspec.DecodeError:
         return _decode_without_nulls(data, wanted)
-    except msgspec.DecodeError as error:
-        raise errors.Undecodable(f"the server's answer is not JSON: {error}") from error
 
 
 def _decode_without_nulls(data: bytes, wanted: type[D]) -> D:
@@ -104,6 +102,8 @@ def _decode_without_nulls(data: bytes, wanted: type[D]) -> D:
         return codec.decode(data, wanted)
     except msgspec.ValidationError as error:
         raise errors.Undecodable(f"the server's answer does not fit {wanted}: {error}") from error
+    except msgspec.DecodeError as error:
+        raise errors.Undecodable(f"the server's answer is not JSON: {error}") from error
 
 
 def _decoder(wanted: type[D]) -> msgspec.json.Decoder[D]:
