@@ -9,6 +9,7 @@ none starves.
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Hashable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 import heapq
 from itertools import count
@@ -25,7 +26,16 @@ _MOST_DOUBLINGS = 12
 
 
 _Timed = tuple[float, int, K]
-"""Seconds since 1970, a number that keeps names from being compared, and the name."""
+"""Seconds since 1970, the number of the wish, which keeps names from being compared, and the name."""
+
+
+@dataclass(slots=True)
+class _Wish:
+    """When a name wants its next look; kept when a look has met it, because most looks ask for the same instant again."""
+
+    at: float
+    number: int
+    open: bool = True
 
 
 class QueueClosed(Exception):
@@ -41,9 +51,7 @@ class WorkQueue(Generic[K]):
         self._ready: OrderedDict[K, float] = OrderedDict()
         self._active: set[K] = set()
         self._again: set[K] = set()
-        self._due: set[K] = set()
-        self._timer: dict[K, _Timed[K]] = {}
-        """The newest timer of each name, kept when a look cleared it: most looks ask for the same instant again."""
+        self._wishes: dict[K, _Wish] = {}
         self._timers: list[_Timed[K]] = []
         self._sequence = count()
         self._alarm: Timer | None = None
@@ -60,7 +68,7 @@ class WorkQueue(Generic[K]):
     @property
     def delayed(self) -> int:
         """How many names wait for an instant."""
-        return len(self._due)
+        return sum(wish.open for wish in self._wishes.values())
 
     @property
     def active(self) -> int:
@@ -82,15 +90,13 @@ class WorkQueue(Generic[K]):
         if self._closed:
             return
         at = instant.timestamp()
-        timer = self._timer.get(key)
-        if timer is not None and (timer[0] == at or (key in self._due and timer[0] < at)):
-            self._due.add(key)
-        else:
-            timer = (at, next(self._sequence), key)
-            self._timer[key] = timer
-            self._due.add(key)
-            heapq.heappush(self._timers, timer)
-            if len(self._timers) > 2 * len(self._timer) + 64:
+        wish = self._wishes.get(key)
+        if wish is not None and wish.at == at:
+            wish.open = True
+        elif wish is None or not wish.open or at < wish.at:
+            self._wishes[key] = wish = _Wish(at, next(self._sequence))
+            heapq.heappush(self._timers, (at, wish.number, key))
+            if len(self._timers) > 2 * len(self._wishes) + 64:
                 self._sweep()
         self._set_alarm()
 
@@ -121,7 +127,9 @@ class WorkQueue(Generic[K]):
                 raise
         key, since = self._ready.popitem(last=False)
         self.waited = self._clock.monotonic() - since
-        self._due.discard(key)
+        wish = self._wishes.get(key)
+        if wish is not None:
+            wish.open = False
         self._active.add(key)
         return key
 
@@ -136,8 +144,7 @@ class WorkQueue(Generic[K]):
         """Gives out no more names; what is being worked on may finish."""
         self._closed = True
         self._ready.clear()
-        self._due.clear()
-        self._timer.clear()
+        self._wishes.clear()
         if self._alarm is not None:
             self._alarm.cancel()
         for waiter in self._waiters:
@@ -153,7 +160,7 @@ class WorkQueue(Generic[K]):
 
     def _set_alarm(self) -> None:
         while self._timers and not self._stands(self._timers[0]):
-            self._discard(heapq.heappop(self._timers))
+            self._drop(heapq.heappop(self._timers))
         first = self._timers[0][0] if self._timers else None
         if first == self._alarm_at:
             return
@@ -168,22 +175,23 @@ class WorkQueue(Generic[K]):
         while self._timers and _instant(self._timers[0][0]) <= now:
             timer = heapq.heappop(self._timers)
             if self._stands(timer):
-                self._due.discard(timer[2])
                 self.add(timer[2])
-            self._discard(timer)
+            self._drop(timer)
         self._set_alarm()
 
     def _stands(self, timer: _Timed[K]) -> bool:
-        return timer[2] in self._due and self._timer.get(timer[2]) is timer
+        wish = self._wishes.get(timer[2])
+        return wish is not None and wish.open and wish.number == timer[1]
 
-    def _discard(self, timer: _Timed[K]) -> None:
-        if self._timer.get(timer[2]) is timer:
-            del self._timer[timer[2]]
+    def _drop(self, timer: _Timed[K]) -> None:
+        wish = self._wishes.get(timer[2])
+        if wish is not None and wish.number == timer[1]:
+            del self._wishes[timer[2]]
 
     def _sweep(self) -> None:
-        self._timer = {key: timer for key, timer in self._timer.items() if key in self._due}
-        self._timers = list(self._timer.values())
+        self._timers = [timer for timer in self._timers if self._stands(timer)]
         heapq.heapify(self._timers)
+        self._wishes = {key: self._wishes[key] for _, _, key in self._timers}
 
 
 def _instant(seconds: float) -> datetime:
