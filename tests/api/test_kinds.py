@@ -1,6 +1,6 @@
 from collections.abc import Mapping
 from datetime import date, datetime
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 import re
 import runpy
@@ -282,11 +282,52 @@ def test_bookings_are_written_in_snake_case():
     assert list(msgspec.to_builtins(spec)) == ["resource_name", "user_id", "start_at", "end_at"]
 
 
-def test_words_of_a_booking_are_the_original_s():
-    assert [state.value for state in booking.BookingState][:3] == [
+WORDS = {
+    reserve.StrategyType: "OneTime Scheduled Recurring",
+    reserve.RefreshPolicy: "Always OnClaim Never",
+    reserve.OverlapPolicy: "Allow Forbid Replace",
+    reserve.CleanupPolicy: "Delete Retain",
+    reserve.AfterUse: "Consume Reserve",
+    reserve.TicketPhase: "Pending Reserved Claiming Claimed Released Expired",
+    quota.ScopeType: "Cluster NamespaceSelector NamespaceList ObjectSelector",
+    quota.Enforcement: "Refuse Wait",
+    quota.Weekday: "Mon Tue Wed Thu Fri Sat Sun",
+    broker.AdvertisementPhase: "Pending Active Inactive",
+    broker.HoldState: "Held Prepared Draining",
+    reservation.ReservationPhase: "Pending Reserved Active Released Failed",
+    reservation.WhenInsufficient: "Fail Queue",
+    reservation.OnTargetLost: "Keep Replace Fail",
+    reservation.OnExpiry: "Release Evict",
+    reservation.PreemptionPolicy: "Never PreemptLowerPriority",
+    reservation.Confirm: "Ledger Held",
+    reservation.Profile: "readme headroom-after pack cost balanced custom",
+    booking.ProviderType: "ec2 rds simulated",
+    booking.IdlePolicy: "Stop Release Ignore",
+    booking.ConflictPolicy: "Reject Queue Share Preempt",
+    booking.ResourceState: "STOPPED PENDING RUNNING",
+    mesh.TriggerPolicy: "Normal LimiterOnly ForceOpened ForceClosed",
+    mesh.RecoverType: "Manual SleepingWindow",
+    mesh.InterceptType: "Whitelist Blacklist",
+    mesh.ContentType: "Normal Regexp",
+}
+
+
+@pytest.mark.parametrize("enum", WORDS, ids=lambda enum: enum.__name__)
+def test_words_are_the_documented_ones(enum: type[StrEnum]):
+    assert [word.value for word in enum] == WORDS[enum].split()
+
+
+def test_words_of_a_booking_are_the_original_s_and_ours():
+    assert [state.value for state in booking.BookingState] == [
         "SCHEDULED",
         "IN PROGRESS",
         "FINISHED",
+        "CONFLICT",
+        "WAITING",
+        "PENDING APPROVAL",
+        "REJECTED",
+        "FAILED",
+        "CANCELLED",
     ]
 
 

@@ -351,6 +351,21 @@ def test_every_rule_has_a_mistake_that_it_refuses(message: str):
     assert any(mistake.says and mistake.says in message for mistake in MISTAKES)
 
 
+SERVER_WORDS = ("", "Unsupported value", "Duplicate value", "Required value", "oneOf")
+
+
+@pytest.mark.parametrize("kind", CRDS)
+def test_every_mistake_that_quotes_a_rule_quotes_one_of_its_kind(kind: str):
+    messages = [rule["message"] for node, rule in RULES if node.kind == kind]
+    quoting = [
+        mistake
+        for mistake in MISTAKES
+        if mistake.after["kind"] == kind and mistake.says not in SERVER_WORDS
+    ]
+
+    assert [m.id for m in quoting if not any(m.says in message for message in messages)] == []
+
+
 def words(path: str) -> tuple[str, ...]:
     """A path without its indexes."""
     return tuple(re.findall(r"[A-Za-z_]+", path))
@@ -382,6 +397,21 @@ def test_a_definition_without_scale_has_only_a_status():
 def test_metadata_is_left_to_the_server():
     for kind in CRDS:
         assert root(kind)["properties"]["metadata"] == {"type": "object"}
+
+
+def test_a_selector_has_one_owner():
+    """Two appliers who each add a label would select what neither meant."""
+    selectors = [node for node in NODES if "matchLabels" in node.schema.get("properties", ())]
+
+    assert selectors
+    assert {node.schema.get("x-kubernetes-map-type") for node in selectors} == {"atomic"}
+
+
+def test_a_selector_may_have_a_bare_member():
+    """The seed's `matchLabels:` is null, and a server-side apply does not drop nulls."""
+    for node in NODES:
+        if node.path.endswith((".matchLabels", "elector.matchExpressions")):
+            assert node.schema["nullable"] is True
 
 
 def test_metadata_of_a_template_is_kept():

@@ -190,6 +190,7 @@ def test_a_rule_that_does_not_know_its_field_is_given_the_name():
             Positive, doc("How many.", Rule("self != 13", "13 is not a number of coins"))
         ]
         notes: tuple[Positive, ...] = ()
+        debts: Annotated[Positive | None, doc("What is owed.")] = None
 
     properties = rendered(Wallet)["properties"]
     assert [rule["message"] for rule in properties["coins"]["x-kubernetes-validations"]] == [
@@ -198,6 +199,8 @@ def test_a_rule_that_does_not_know_its_field_is_given_the_name():
     ]
     (rule,) = properties["notes"]["items"]["x-kubernetes-validations"]
     assert rule["message"] == "notes must be more than zero"
+    (rule,) = properties["debts"]["x-kubernetes-validations"]
+    assert rule["message"] == "debts must be more than zero"
 
 
 def test_the_outer_description_wins_and_the_inner_bounds_stay():

@@ -1251,6 +1251,12 @@ MESH = (
         says="objectSelector.selector must have matchLabels or matchExpressions",
     ),
     created(
+        "a limit whose labels are null",
+        "ShardingConfig",
+        {"spec.limits[0].objectSelector.selector": {"matchLabels": None}},
+        says="objectSelector.selector must have matchLabels or matchExpressions",
+    ),
+    created(
         "a flat limit with an empty selector",
         "ShardingConfig",
         {"spec.limits": [{"selector": {"matchLabels": {}}}]},

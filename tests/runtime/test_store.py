@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 import pytest
 
-from korder.api.meta import Key, Object, ObjectMeta
+from korder.api.meta import Key, Object, ObjectMeta, key_of
 from korder.runtime.store import Change, Store, by_namespace
 
 
@@ -189,13 +189,13 @@ class StoreAgainstServer(RuleBasedStateMachine):
 
     @invariant()
     def handlers_see_what_readers_see(self) -> None:
-        assert self.seen == self.store.objects
+        assert self.seen == {key_of(obj): obj for obj in self.store.reader.all()}
 
     @invariant()
     def indexes_agree_with_objects(self) -> None:
         for app in "xyz":
             expected = names(
-                o for o in self.store.objects.values() if o.metadata.labels.get("app") == app
+                o for o in self.store.reader.all() if o.metadata.labels.get("app") == app
             )
             assert names(self.store.reader.where("app", app)) == expected
 
@@ -203,7 +203,7 @@ class StoreAgainstServer(RuleBasedStateMachine):
         while self.stream:
             self.watch_delivers()
         expected = {Key("ns", name): obj for name, obj in self.truth.items()}
-        assert self.store.objects == expected
+        assert {key_of(obj): obj for obj in self.store.reader.all()} == expected
 
 
 TestStoreAgainstServer = StoreAgainstServer.TestCase

@@ -271,7 +271,7 @@ class TicketTemplate(Base):
 
     spec: Annotated[TicketSpec, doc("What each ticket holds.")]
     metadata: Annotated[
-        TemplateMetadata, doc("Labels and annotations of each ticket.", max_properties=5)
+        TemplateMetadata, doc("Labels and annotations of each ticket.", keep_unknown=True)
     ] = TemplateMetadata()
 
 

@@ -1,9 +1,10 @@
 """From Python types to the structural schemas that API servers enforce.
 
-The modules of our kinds annotate their fields with `doc` and their structs with `RULES`; `crd` asks `describe` for the
-neutral description of a kind and `render` for the OpenAPI text of it. Bounds live in the schema only: an API server
-enforces them on write, decoding never does, because one stored object that breaks a newer bound must not make a whole
-list unreadable.
+The modules of our kinds annotate their fields with `doc` and their structs with class variables: `RULES` (CEL), `ONE_OF`
+(members of which exactly one is there) and `ATOMIC` (one owner for all members). `crd` asks `describe` for the neutral
+description of a kind and `render` for the OpenAPI text of it. Bounds live in the schema only: an API server enforces
+them on write, decoding never does, because one stored object that breaks a newer bound must not make a whole list
+unreadable.
 """
 
 from collections.abc import Mapping
@@ -34,7 +35,7 @@ _KEYWORDS = {
     "max_properties": "maxProperties",
     "list_type": "x-kubernetes-list-type",
     "list_keys": "x-kubernetes-list-map-keys",
-    "map_type": "x-kubernetes-map-type",
+    "nullable": "nullable",
     "keep_unknown": "x-kubernetes-preserve-unknown-fields",
 }
 
@@ -45,7 +46,6 @@ class Reason(StrEnum):
     INVALID = "FieldValueInvalid"
     FORBIDDEN = "FieldValueForbidden"
     REQUIRED = "FieldValueRequired"
-    DUPLICATE = "FieldValueDuplicate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,8 @@ class _Describer:
         model = self.stand_ins.get(cls, cls)
         info = cast("types.StructType", types.type_info(model))
         keywords: dict[str, JSON] = {"description": _summary(model)}
+        if getattr(model, "ATOMIC", False):
+            keywords["x-kubernetes-map-type"] = "atomic"
         one_of = getattr(model, "ONE_OF", ())
         if one_of:
             keywords["oneOf"] = [{"required": [name]} for name in one_of]

@@ -44,12 +44,16 @@ class LabelSelectorRequirement(Base):
 class LabelSelector(Base):
     """Selects objects by labels; all conditions must hold."""
 
+    ATOMIC: ClassVar[bool] = True
+
+    # A bare `matchLabels:` is null. A create would drop it, but a server-side apply is judged with it.
     match_labels: Annotated[
         Mapping[str, LabelValue],
-        doc("Labels that must have exactly these values.", max_properties=64),
+        doc("Labels that must have exactly these values.", nullable=True, max_properties=64),
     ] = {}
     match_expressions: Annotated[
-        tuple[LabelSelectorRequirement, ...], doc("Conditions that must hold.", max_items=32)
+        tuple[LabelSelectorRequirement, ...],
+        doc("Conditions that must hold.", nullable=True, max_items=32),
     ] = ()
 
 

@@ -9,33 +9,18 @@ none starves.
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Hashable
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-import heapq
-from itertools import count
+from datetime import datetime, timedelta
 import random
 from typing import Generic, TypeVar
 
-from korder.runtime.clock import Clock, Timer
+from korder.runtime.clock import Clock
+from korder.runtime.timers import Timers
 
 K = TypeVar("K", bound=Hashable)
 
 FIRST_RETRY = 0.02
 LONGEST_RETRY = 60.0
 _MOST_DOUBLINGS = 12
-
-
-_Timed = tuple[float, int, K]
-"""Seconds since 1970, the number of the wish, which keeps names from being compared, and the name."""
-
-
-@dataclass(slots=True)
-class _Wish:
-    """When a name wants its next look; kept when a look has met it, because most looks ask for the same instant again."""
-
-    at: float
-    number: int
-    open: bool = True
 
 
 class QueueClosed(Exception):
@@ -51,11 +36,7 @@ class WorkQueue(Generic[K]):
         self._ready: OrderedDict[K, float] = OrderedDict()
         self._active: set[K] = set()
         self._again: set[K] = set()
-        self._wishes: dict[K, _Wish] = {}
-        self._timers: list[_Timed[K]] = []
-        self._sequence = count()
-        self._alarm: Timer | None = None
-        self._alarm_at: float | None = None
+        self._timers: Timers[K] = Timers(clock, self.add)
         self._failures: dict[K, int] = {}
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
@@ -68,7 +49,7 @@ class WorkQueue(Generic[K]):
     @property
     def delayed(self) -> int:
         """How many names wait for an instant."""
-        return sum(wish.open for wish in self._wishes.values())
+        return len(self._timers)
 
     @property
     def active(self) -> int:
@@ -87,18 +68,8 @@ class WorkQueue(Generic[K]):
 
     def add_at(self, key: K, instant: datetime) -> None:
         """Asks for a look at `instant`; an earlier wish stands."""
-        if self._closed:
-            return
-        at = instant.timestamp()
-        wish = self._wishes.get(key)
-        if wish is not None and wish.at == at:
-            wish.open = True
-        elif wish is None or not wish.open or at < wish.at:
-            self._wishes[key] = wish = _Wish(at, next(self._sequence))
-            heapq.heappush(self._timers, (at, wish.number, key))
-            if len(self._timers) > 2 * len(self._wishes) + 64:
-                self._sweep()
-        self._set_alarm()
+        if not self._closed:
+            self._timers.set(key, instant)
 
     def retry(self, key: K) -> None:
         """Asks for another look after a failure: soon at first, then ever later, never all at the same moment."""
@@ -127,9 +98,7 @@ class WorkQueue(Generic[K]):
                 raise
         key, since = self._ready.popitem(last=False)
         self.waited = self._clock.monotonic() - since
-        wish = self._wishes.get(key)
-        if wish is not None:
-            wish.open = False
+        self._timers.met(key)
         self._active.add(key)
         return key
 
@@ -144,9 +113,7 @@ class WorkQueue(Generic[K]):
         """Gives out no more names; what is being worked on may finish."""
         self._closed = True
         self._ready.clear()
-        self._wishes.clear()
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._timers.close()
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
@@ -157,42 +124,3 @@ class WorkQueue(Generic[K]):
             if not waiter.done():
                 waiter.set_result(None)
                 return
-
-    def _set_alarm(self) -> None:
-        while self._timers and not self._stands(self._timers[0]):
-            self._drop(heapq.heappop(self._timers))
-        first = self._timers[0][0] if self._timers else None
-        if first == self._alarm_at:
-            return
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm_at = first
-        self._alarm = None if first is None else self._clock.call_at(_instant(first), self._ring)
-
-    def _ring(self) -> None:
-        self._alarm = self._alarm_at = None
-        now = self._clock.now()
-        while self._timers and _instant(self._timers[0][0]) <= now:
-            timer = heapq.heappop(self._timers)
-            if self._stands(timer):
-                self.add(timer[2])
-            self._drop(timer)
-        self._set_alarm()
-
-    def _stands(self, timer: _Timed[K]) -> bool:
-        wish = self._wishes.get(timer[2])
-        return wish is not None and wish.open and wish.number == timer[1]
-
-    def _drop(self, timer: _Timed[K]) -> None:
-        wish = self._wishes.get(timer[2])
-        if wish is not None and wish.number == timer[1]:
-            del self._wishes[timer[2]]
-
-    def _sweep(self) -> None:
-        self._timers = [timer for timer in self._timers if self._stands(timer)]
-        heapq.heapify(self._timers)
-        self._wishes = {key: self._wishes[key] for _, _, key in self._timers}
-
-
-def _instant(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

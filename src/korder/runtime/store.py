@@ -8,16 +8,14 @@ that the server has confirmed hides exactly that UID until the watch has caught 
 Nothing is ever evicted: a cache that is taken for the state of the world must hold all of it.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
-from korder.api.meta import HasMetadata, Key, key_of
+from korder.api.meta import HasMetadata, Key
 
 T = TypeVar("T", bound=HasMetadata)
 Index = Callable[[T], Iterable[Hashable]]
 """Under which values an object is found; must depend on the object alone."""
-
-_NONE: Mapping[Key, HasMetadata] = {}
 
 
 class Change(NamedTuple, Generic[T]):
@@ -32,6 +30,35 @@ class Change(NamedTuple, Generic[T]):
         return tuple(obj for obj in self if obj is not None)
 
 
+class _Entry(Generic[T]):
+    """An object in its place: what changes with every event, apart from the name and indexes, which rarely do."""
+
+    __slots__ = ("filed", "obj", "version")
+
+    def __init__(self, obj: T, version: int, filed: tuple[tuple[Hashable, ...], ...]) -> None:
+        self.obj = obj
+        self.version = version
+        self.filed = filed
+
+
+class _Objects(Collection[T]):
+    """The objects of some entries; a view, as `dict.values` is."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Mapping[str, _Entry[T]]) -> None:
+        self._entries = entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[T]:
+        return (entry.obj for entry in self._entries.values())
+
+    def __contains__(self, obj: object) -> bool:
+        return any(entry.obj == obj for entry in self._entries.values())
+
+
 class Reader(Generic[T]):
     """What everybody but the informer sees of a store."""
 
@@ -39,81 +66,77 @@ class Reader(Generic[T]):
         self._store = store
 
     def get(self, key: Key) -> T | None:
-        return self._store.objects.get(key)
+        entry = self._store.entries.get(f"{key.namespace}/{key.name}")
+        return None if entry is None else entry.obj
 
     def all(self) -> Collection[T]:
-        return self._store.objects.values()
+        return _Objects(self._store.entries)
 
     def where(self, index: str, value: Hashable) -> Collection[T]:
         """Finds the objects that the named index lists under `value`; costs what it returns."""
-        return self._store.buckets[index].get(value, _NONE).values()  # type: ignore[return-value]  # the shared empty bucket has no type
+        return _Objects(self._store.buckets[index].get(value, {}))
 
     def __len__(self) -> int:
-        return len(self._store.objects)
+        return len(self._store.entries)
 
 
 class Store(Generic[T]):
     """The writing side; belongs to one informer."""
 
     def __init__(self, indexes: Mapping[str, Index[T]] | None = None) -> None:
-        self.objects: dict[Key, T] = {}
-        self.buckets: dict[str, dict[Hashable, dict[Key, T]]] = {name: {} for name in indexes or {}}
+        self.entries: dict[str, _Entry[T]] = {}
+        self.buckets: dict[str, dict[Hashable, dict[str, _Entry[T]]]] = {}
         self.reader = Reader(self)
-        self._indexes = dict(indexes or {})
+        self._indexes: dict[str, Index[T]] = {}
         self._seen = 0
-        self._assumed: dict[Key, T] = {}
+        self._assumed: dict[str, int] = {}
+        """Names and versions of our own writes that the watch has not shown yet."""
         self._gone: set[str] = set()
+        for name, index in (indexes or {}).items():
+            self.add_index(name, index)
 
     def add_index(self, name: str, index: Index[T]) -> None:
         """Adds an index, filled with what is already there."""
         self._indexes[name] = index
-        self.buckets[name] = {}
-        for key, obj in self.objects.items():
-            self._file(name, key, None, obj)
+        self._swap({place: entry.obj for place, entry in self.entries.items()})
 
     def replace(self, items: Iterable[T], version: str) -> list[Change[T]]:
         """Swaps in a complete list in one step and says what that changed."""
         self._seen = int(version or 0)
-        listed = {key_of(obj): obj for obj in items}
-        still_there = {obj.metadata.uid for obj in listed.values()}
-        self._gone &= still_there
-        fresh = {key: obj for key, obj in listed.items() if obj.metadata.uid not in self._gone}
-        self._assumed = {k: o for k, o in self._assumed.items() if version_of(o) > self._seen}
-        fresh.update(self._assumed)
+        listed = {_place(obj): obj for obj in items}
+        self._gone &= {obj.metadata.uid for obj in listed.values()}
+        fresh = {place: o for place, o in listed.items() if o.metadata.uid not in self._gone}
+        self._assumed = {p: newer for p, newer in self._assumed.items() if newer > self._seen}
+        fresh.update((place, self.entries[place].obj) for place in self._assumed)
 
-        before = self.objects
-        changes = [
-            Change(before.get(key), obj)
-            for key, obj in fresh.items()
-            if (old := before.get(key)) is None or not _same(old, obj)
-        ]
-        changes += [Change(obj, None) for key, obj in before.items() if key not in fresh]
-        self.objects = fresh
-        self.buckets = {name: {} for name in self._indexes}
-        for name in self._indexes:
-            for key, obj in fresh.items():
-                self._file(name, key, None, obj)
+        before = self.entries
+        self._swap(fresh)
+        changes: list[Change[T]] = []
+        for place, obj in fresh.items():
+            old = before.get(place)
+            if old is None or old.obj.metadata.resource_version != obj.metadata.resource_version:
+                changes.append(Change(None if old is None else old.obj, obj))
+        changes += [Change(old.obj, None) for place, old in before.items() if place not in fresh]
         return changes
 
     def apply(self, obj: T) -> Change[T] | None:
         """Takes in what a watch says is there."""
-        version = version_of(obj)
+        place, version = _place(obj), version_of(obj)
         self._seen = max(self._seen, version)
-        key = key_of(obj)
-        self._confirm(key, version)
-        return self._put(key, obj, version)
+        if self._assumed:
+            self._confirm(place, version)
+        return self._put(place, obj, version)
 
     def remove(self, obj: T) -> Change[T] | None:
         """Takes in what a watch says is gone, unless we already know of something newer under that name."""
-        version = version_of(obj)
+        place, version = _place(obj), version_of(obj)
         self._seen = max(self._seen, version)
         self._gone.discard(obj.metadata.uid)
-        key = key_of(obj)
-        self._confirm(key, version)
-        current = self.objects.get(key)
-        if current is None or version_of(current) > version:
+        self._confirm(place, version)
+        entry = self.entries.get(place)
+        if entry is None or entry.version > version:
             return None
-        return self._drop(key, current)
+        return self._take_out(place, entry)
 
     def progress(self, version: str) -> None:
         """Notes that everything up to `version` has been shown."""
@@ -121,66 +144,81 @@ class Store(Generic[T]):
 
     def assume(self, obj: T) -> Change[T] | None:
         """Shows the result of our own write until the watch does, if it has not already."""
-        version = version_of(obj)
+        place, version = _place(obj), version_of(obj)
         if version <= self._seen:
             return None
-        key = key_of(obj)
-        change = self._put(key, obj, version)
+        change = self._put(place, obj, version)
         if change is not None:
-            self._assumed[key] = obj
+            self._assumed[place] = version
         return change
 
     def assume_gone(self, key: Key, uid: str) -> Change[T] | None:
         """Hides an object whose end the server has confirmed; its successor of the same name stays visible."""
-        current = self.objects.get(key)
-        if current is None or current.metadata.uid != uid:
+        place = f"{key.namespace}/{key.name}"
+        entry = self.entries.get(place)
+        if entry is None or entry.obj.metadata.uid != uid:
             return None
         self._gone.add(uid)
-        self._assumed.pop(key, None)
-        return self._drop(key, current)
+        self._assumed.pop(place, None)
+        return self._take_out(place, entry)
 
-    def _put(self, key: Key, obj: T, version: int) -> Change[T] | None:
-        current = self.objects.get(key)
-        if obj.metadata.uid in self._gone or (current and version_of(current) >= version):
+    def _put(self, place: str, obj: T, version: int) -> Change[T] | None:
+        if self._gone and obj.metadata.uid in self._gone:
             return None
-        self.objects[key] = obj
-        for name in self._indexes:
-            self._file(name, key, current, obj)
-        return Change(current, obj)
+        filed = self._values(obj)
+        entry = self.entries.get(place)
+        if entry is None:
+            self.entries[place] = entry = _Entry(obj, version, filed)
+            self._file(place, entry)
+            return Change(None, obj)
+        if entry.version >= version:
+            return None
+        if entry.filed != filed:
+            self._unfile(place, entry)
+            entry.filed = filed
+            self._file(place, entry)
+        old, entry.obj, entry.version = entry.obj, obj, version
+        return Change(old, obj)
 
-    def _drop(self, key: Key, current: T) -> Change[T]:
-        del self.objects[key]
-        for name in self._indexes:
-            self._file(name, key, current, None)
-        return Change(current, None)
+    def _take_out(self, place: str, entry: _Entry[T]) -> Change[T]:
+        del self.entries[place]
+        self._unfile(place, entry)
+        return Change(entry.obj, None)
 
-    def _confirm(self, key: Key, version: int) -> None:
-        assumed = self._assumed.get(key)
-        if assumed is not None and version_of(assumed) <= version:
-            del self._assumed[key]
+    def _swap(self, objects: Mapping[str, T]) -> None:
+        self.entries = {p: _Entry(o, version_of(o), self._values(o)) for p, o in objects.items()}
+        self.buckets = {name: {} for name in self._indexes}
+        for place, entry in self.entries.items():
+            self._file(place, entry)
 
-    def _file(self, name: str, key: Key, old: T | None, new: T | None) -> None:
-        index, buckets = self._indexes[name], self.buckets[name]
-        before = () if old is None else tuple(index(old))
-        after = () if new is None else tuple(index(new))
-        if before != after:
-            for value in before:
-                if value not in after and (bucket := buckets.get(value)):
-                    bucket.pop(key, None)
-                    if not bucket:
-                        del buckets[value]
-        if new is not None:
-            for value in after:
-                buckets.setdefault(value, {})[key] = new
+    def _confirm(self, place: str, version: int) -> None:
+        if self._assumed.get(place, version + 1) <= version:
+            del self._assumed[place]
+
+    def _values(self, obj: T) -> tuple[tuple[Hashable, ...], ...]:
+        return tuple([tuple(index(obj)) for index in self._indexes.values()])
+
+    def _file(self, place: str, entry: _Entry[T]) -> None:
+        for buckets, values in zip(self.buckets.values(), entry.filed, strict=True):
+            for value in values:
+                buckets.setdefault(value, {})[place] = entry
+
+    def _unfile(self, place: str, entry: _Entry[T]) -> None:
+        for buckets, values in zip(self.buckets.values(), entry.filed, strict=True):
+            for value in set(values):
+                del buckets[value][place]
+                if not buckets[value]:
+                    del buckets[value]
+
+
+def _place(obj: HasMetadata) -> str:
+    meta = obj.metadata
+    return f"{meta.namespace}/{meta.name}"
 
 
 def version_of(obj: HasMetadata) -> int:
     """The object's place in the history of its resource."""
     return int(obj.metadata.resource_version or 0)
-
-
-def _same(one: HasMetadata, other: HasMetadata) -> bool:
-    return one.metadata.resource_version == other.metadata.resource_version
 
 
 def by_namespace(obj: HasMetadata) -> Iterable[Hashable]:
