@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+import os
 import random
 
 import pytest
@@ -22,7 +23,7 @@ from korder.testing.faults import Fault, FaultyTransport, Rule, watches
 NAMES = [f"object-{index}" for index in range(2_000)]
 NAMESPACE = "churn"
 LANES = 8
-ROUNDS = 10
+SEEDS = int(os.environ.get("KORDER_SEEDS", "20"))
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -123,8 +124,15 @@ async def assert_equal_to_a_fresh_list(
     assert picture.objects == truth
 
 
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(10), id="ten rounds"),
+        pytest.param(range(10, 10 + SEEDS), id="many rounds", marks=pytest.mark.soak),
+    ],
+)
 async def test_the_store_equals_a_fresh_list_after_every_kind_of_trouble(
-    a_control_plane: Callable[..., Awaitable[ControlPlane]], clock: Clock
+    a_control_plane: Callable[..., Awaitable[ControlPlane]], clock: Clock, seeds: range
 ) -> None:
     plane = await a_control_plane(without=("kube-scheduler", "kube-controller-manager"))
     wire = FaultyTransport(connect(load(str(plane.kubeconfig())), clock.now), random.Random(1))
@@ -137,7 +145,7 @@ async def test_the_store_equals_a_fresh_list_after_every_kind_of_trouble(
         async with asyncio.TaskGroup() as group:
             following = group.create_task(informer.run())
             await informer.wait_until_synced()
-            for seed in range(ROUNDS):
+            for seed in seeds:
                 await _round(plane, wire, client, random.Random(seed))
                 await assert_equal_to_a_fresh_list(client, informer, picture)
                 assert picture.objects

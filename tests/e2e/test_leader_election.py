@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+import os
 from pathlib import Path
 import random
 import signal
@@ -22,7 +23,7 @@ from korder.runtime.clock import Clock
 from korder.testing.controlplane import ControlPlane
 
 CHILD = Path(__file__).with_name("leader_child.py")
-ROUNDS = 5
+SEEDS = int(os.environ.get("KORDER_SEEDS", "20"))
 COUNTERS = 4
 LOST_LEADERSHIP = 3
 
@@ -93,14 +94,26 @@ def writes_of(plane: ControlPlane, name: str, namespace: str) -> list[Write]:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(4), id="four times"),
+        pytest.param(range(4, 4 + SEEDS), id="many times", marks=pytest.mark.soak),
+    ],
+)
 async def test_a_leader_that_slept_past_its_lease_sends_nothing_that_counts(
-    control_plane: ControlPlane, kubeconfig: Path, client: Client, namespace: str, clock: Clock
+    control_plane: ControlPlane,
+    kubeconfig: Path,
+    client: Client,
+    namespace: str,
+    clock: Clock,
+    seeds: range,
 ) -> None:
-    rng = random.Random(7)
     for i in range(COUNTERS):
         meta = {"name": f"counter-{i}", "namespace": namespace}
         await client.create(CONFIG_MAPS, {"metadata": meta, "data": {"count": "0"}})
-    for turn in range(ROUNDS):
+    for turn in seeds:
+        rng = random.Random(turn)
         names = (f"one-{turn}", f"two-{turn}")
         async with (
             a_manager(kubeconfig, namespace, names[0]) as one,
