@@ -5,10 +5,9 @@ connections already made live on. A pair is tried on a scratch context first: Op
 certificate only halfway through, and by then the live context would have lost the pair that worked.
 """
 
-from pathlib import Path
 import ssl
-import tempfile
 
+from korder.net import tls
 from korder.net.certificates import BadCertificate, Pair
 
 
@@ -21,15 +20,11 @@ class ServerTls:
 
     def load(self, pair: Pair) -> None:
         """Shows `pair` from the next handshake on; raises `BadCertificate` and changes nothing if it cannot be used."""
-        with tempfile.TemporaryDirectory(prefix="korder-") as directory:
-            # The ssl module reads key pairs from files only; nobody else can enter this directory, and it is gone at once.
-            path = Path(directory, "pair.pem")
-            path.write_bytes(pair.certificate + b"\n" + pair.key)
-            try:
-                for context in (_server_context(), self.context):
-                    context.load_cert_chain(path, password=_no_passphrase)
-            except ssl.SSLError as error:
-                raise BadCertificate(f"certificate and key cannot be used: {error}") from error
+        try:
+            for context in (_server_context(), self.context):
+                tls.load_pair(context, pair.certificate, pair.key)
+        except ssl.SSLError as error:
+            raise BadCertificate(f"certificate and key cannot be used: {error}") from error
         self.pair = pair
 
 
@@ -38,7 +33,3 @@ def _server_context() -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-def _no_passphrase() -> str:
-    raise ssl.SSLError("the key is encrypted, which is not supported")

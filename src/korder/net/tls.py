@@ -68,12 +68,13 @@ def _show_certificate(context: ssl.SSLContext, config: ClientTls) -> None:
         key_pem = config.key_data or (
             Path(config.key_file).read_bytes() if config.key_file else b""
         )
-        _load_pair(context, cert_pem, key_pem)
+        load_pair(context, cert_pem, key_pem)
     except OSError as error:
         raise TlsError(f"{cert} and {key} cannot be used as client certificate: {error}") from error
 
 
-def _load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
+def load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
+    """Puts a certificate and its key into a context; raises `ssl.SSLError` if they cannot be used together."""
     # The ssl module reads key pairs from files only; this one is readable by nobody else and gone at once.
     handle, path = tempfile.mkstemp(prefix="korder-", suffix=".pem")
     try:
