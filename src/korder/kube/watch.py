@@ -15,13 +15,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from korder.api.meta import HasMetadata, Key, Kind, key_of
-from korder.kube import errors, stream
+from korder.kube import decoding, errors, stream
 from korder.kube.backoff import Backoff
 from korder.kube.client import Client
-from korder.kube.decoding import EventDecoder, WatchEvent
+from korder.kube.decoding import EventDecoder, Unreadable, WatchEvent
 from korder.kube.request import Selection
 from korder.net import http
 
@@ -51,6 +51,7 @@ class Listed(Generic[T]):
 
     items: tuple[T, ...]
     resource_version: str
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,21 @@ class Deleted(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class Garbled:
+    """An object changed into something that does not fit its type; what was known of it is no longer true."""
+
+    obj: Unreadable
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """Nothing changed up to here."""
 
     resource_version: str
 
 
-Event = Listed[T] | Applied[T] | Deleted[T] | Progress
+Event = Listed[T] | Applied[T] | Deleted[T] | Garbled | Progress
 OnTrouble = Callable[[Exception], None]
 
 
@@ -144,7 +153,7 @@ class Watcher(Generic[T]):
         listing = await self._client.list(
             self._kind, chosen.namespace, labels=chosen.labels, fields=chosen.fields
         )
-        return Listed(listing.items, listing.resource_version)
+        return Listed(listing.items, listing.resource_version, listing.unreadable)
 
     async def _open(self, *, streamed: bool) -> http.Response:
         return await self._client.watch(
@@ -175,6 +184,7 @@ class _Intake(Generic[T]):
         self.empty = True
         self._decoder = EventDecoder(model)
         self._state = state
+        self._unreadable: dict[Key, Unreadable] = {}
 
     def take(self, lines: Iterable[bytes]) -> Iterator[Event[T]]:
         for line in lines:
@@ -192,9 +202,12 @@ class _Intake(Generic[T]):
                 state[key_of(obj)] = obj
             case "DELETED":
                 state.pop(key_of(obj), None)
+            case decoding.UNREADABLE:
+                self._unreadable[key_of(obj)] = cast("Unreadable", obj)
             case "BOOKMARK" if obj.metadata.annotations.get(INITIAL_EVENTS_END) == "true":
                 self._state = None
-                yield Listed(tuple(state.values()), obj.metadata.resource_version)
+                unreadable = tuple(self._unreadable.values())
+                yield Listed(tuple(state.values()), obj.metadata.resource_version, unreadable)
 
 
 def _change(event: WatchEvent[T]) -> Iterator[Event[T]]:
@@ -206,5 +219,7 @@ def _change(event: WatchEvent[T]) -> Iterator[Event[T]]:
             yield Deleted(event.object, version)
         case "BOOKMARK":
             yield Progress(version)
+        case decoding.UNREADABLE:
+            yield Garbled(cast("Unreadable", event.object), version)
         case _:
             pass

@@ -15,7 +15,8 @@ import structlog
 from korder.api import selector
 from korder.api.meta import HasMetadata, Key, Kind
 from korder.kube.client import Client
-from korder.kube.watch import Applied, Deleted, Event, Listed, Progress, Watcher
+from korder.kube.decoding import Unreadable
+from korder.kube.watch import Applied, Deleted, Event, Garbled, Listed, Progress, Watcher
 from korder.runtime.metrics import Metrics
 from korder.runtime.store import Change, Index, Reader, Store
 
@@ -105,7 +106,9 @@ class Informer(Generic[T]):
 
     def _take(self, event: Event[T]) -> None:
         match event:
-            case Listed(items, resource_version):
+            case Listed(items, resource_version, unreadable):
+                for odd in unreadable:
+                    self._note_unreadable(odd)
                 self._metrics.lists.labels(str(self.kind)).inc()
                 for change in self._store.replace(items, resource_version):
                     self._publish(change)
@@ -114,6 +117,9 @@ class Informer(Generic[T]):
                 self._publish(self._store.apply(obj))
             case Deleted(obj):
                 self._publish(self._store.remove(obj))
+            case Garbled(odd):
+                self._note_unreadable(odd)
+                self._publish(self._store.remove(odd))
             case Progress(resource_version):
                 self._store.progress(resource_version)
 
@@ -131,6 +137,10 @@ class Informer(Generic[T]):
                 resource=str(self.kind),
                 object=str(change.objects[0].metadata.name),
             )
+
+    def _note_unreadable(self, odd: Unreadable) -> None:
+        self._metrics.unreadable.labels(str(self.kind)).inc()
+        log.warning("object left out", resource=str(self.kind), reason=str(odd))
 
     def _note_trouble(self, error: Exception) -> None:
         self._metrics.watch_troubles.labels(str(self.kind), type(error).__name__).inc()

@@ -56,6 +56,12 @@ class Metrics:
             ("resource",),
             registry=self.registry,
         )
+        self.unreadable = Counter(
+            "korder_unreadable_objects_total",
+            "Objects left out of the cache because they do not fit their type, each time they are seen.",
+            ("resource",),
+            registry=self.registry,
+        )
         self.events = Counter(
             "korder_events_total",
             "Events by what became of them: sent, merged into a series, dropped or failed.",

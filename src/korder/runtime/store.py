@@ -127,7 +127,7 @@ class Store(Generic[T]):
             self._confirm(place, version)
         return self._put(place, obj, version)
 
-    def remove(self, obj: T) -> Change[T] | None:
+    def remove(self, obj: HasMetadata) -> Change[T] | None:
         """Takes in what a watch says is gone, unless we already know of something newer under that name."""
         place, version = _place(obj), version_of(obj)
         self._seen = max(self._seen, version)

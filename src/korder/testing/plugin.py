@@ -1,6 +1,6 @@
 """pytest plugin: virtual time for asynchronous tests, and no test leaves a task behind.
 
-Loaded by pytest wherever korder is installed. Tests that open sockets (mark `enable_socket`) live in real time, because
+Loaded by those who ask for it (`pytest_plugins = ["korder.testing.plugin"]`); korder's own suite does. Tests that open sockets (mark `enable_socket`) live in real time, because
 a server outside the loop does not know how late it virtually is; all others run on a `VirtualLoop`.
 """
 
