@@ -16,7 +16,7 @@ async def forgotten():
     await asyncio.sleep(3600)
 
 async def test_leaves_a_task_behind():
-    tasks.add(asyncio.get_running_loop().create_task(forgotten()))
+    tasks.add(asyncio.get_running_loop().create_task(forgotten(), name="to do"))
 
 async def test_a_day_passes_at_once(clock):
     before = clock.now()
@@ -45,5 +45,5 @@ def test_a_leaked_task_fails_its_test_and_is_named(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert "left tasks running: <coroutine object forgotten" in run.stdout
+    assert "left tasks running: to do (forgotten)" in run.stdout
     assert "2 passed, 1 error" in run.stdout

@@ -68,6 +68,8 @@ class Informer(Generic[T]):
             client, kind, namespace=scope.namespace, labels=scope.labels, fields=scope.fields
         )
         self._synced = asyncio.Event()
+        self.trouble = ""
+        """Why the watch stands still at the moment; empty while it follows."""
 
     @property
     def reader(self) -> Reader[T]:
@@ -105,6 +107,7 @@ class Informer(Generic[T]):
             self._take(event)
 
     def _take(self, event: Event[T]) -> None:
+        self.trouble = ""
         match event:
             case Listed(items, resource_version, unreadable):
                 for odd in unreadable:
@@ -143,13 +146,12 @@ class Informer(Generic[T]):
         log.warning("object left out", resource=str(self.kind), reason=str(odd))
 
     def _note_trouble(self, error: Exception) -> None:
+        """Counts every trouble, and tells of it when it is news."""
         self._metrics.watch_troubles.labels(str(self.kind), type(error).__name__).inc()
-        log.info(
-            "watch interrupted",
-            resource=str(self.kind),
-            reason=type(error).__name__,
-            error=str(error),
-        )
+        trouble = f"{type(error).__name__}: {error}"
+        if trouble != self.trouble:
+            self.trouble = trouble
+            log.warning("watch interrupted", resource=str(self.kind), reason=trouble)
 
 
 class Informers:

@@ -96,6 +96,8 @@ class Leader:
                 seen = await self._stand(seen)
             except (Conflict, AlreadyExists):
                 continue
+            except NotFound as error:
+                log.warning("election delayed", lease=str(self._key), error=f"{error}; create it")
             except KubeError as error:
                 log.warning("election delayed", lease=str(self._key), error=str(error))
             if not self.leading:

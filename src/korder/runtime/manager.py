@@ -130,8 +130,10 @@ class Manager:
         if not await _unless(stop, self.informers.wait_until_synced()):
             return
         log.info("synced", informers=len(tuple(self.informers)))
-        if self._leader is not None and not await _unless(stop, self._leader.elect()):
-            return
+        if self._leader is not None:
+            log.info("waiting to lead", lease=str(self._settings.lease))
+            if not await _unless(stop, self._leader.elect()):
+                return
         async with asyncio.TaskGroup() as group:
             authority = group.create_task(self._hold_authority())
             await self._control(stop, authority)
@@ -175,12 +177,13 @@ class Manager:
                 server = Server(routes, address.host or None, address.port)
                 self.ports.append(await server.start())
                 self._servers.append(server)
+                log.info("listening", port=self.ports[-1], paths=" ".join(routes))
 
     async def _healthz(self, _: Request) -> Reply:
         return text(200, "ok")
 
     async def _readyz(self, _: Request) -> Reply:
-        missing = [str(informer.kind) for informer in self.informers if not informer.synced]
+        missing = [f"{i.kind} ({i.trouble or 'listing'})" for i in self.informers if not i.synced]
         missing += [type(part).__name__ for part in self._parts if not part.ready]
         return text(503, "not ready: " + ", ".join(missing)) if missing else text(200, "ok")
 
