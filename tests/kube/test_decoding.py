@@ -54,6 +54,9 @@ def test_nulls_in_a_change_are_absent_members() -> None:
         pytest.param(b'{"type":"ADDED","object":{"metadata"', id="half a line"),
         pytest.param(b"[]", id="no event"),
         pytest.param(b'1000{"type":"ADDED"}', id="something before the event"),
+        pytest.param(b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}', id="no text"),
+        pytest.param(b'{"type":"ERROR","object":{"code":"500"}}', id="an odd error"),
+        pytest.param(b'{"type":"ERROR","object":null}', id="an error about nothing"),
         pytest.param(event("ADDED", {"metadata": {"name": 5}}), id="an object without a name"),
     ],
 )

@@ -21,7 +21,7 @@ from korder.kube import discovery
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
 from korder.runtime.clock import SystemClock
-from korder.runtime.manager import Address, LeadershipLost, Manager, Settings
+from korder.runtime.manager import Address, LeadershipLost, Manager, PartEnded, Settings
 
 log = structlog.get_logger(__name__)
 
@@ -90,6 +90,8 @@ def run(
             runner.run(_manage(kubeconfig, context, settings))
         except LeadershipLost as lost:
             raise KubeError(f"{lost}; start again to stand for election") from lost
+        except PartEnded as ended:
+            raise KubeError(str(ended)) from ended
 
 
 async def _manage(kubeconfig: str | None, context: str | None, settings: Settings) -> None:

@@ -72,6 +72,10 @@ class Client:
         """Makes a client that waits longer or shorter; slots and connections are shared."""
         return self._copy(replace(self._sender, deadline=seconds))
 
+    def with_slots(self, limit: int) -> "Client":
+        """Makes a client that does not queue up behind the others; connections are shared."""
+        return self._copy(replace(self._sender, slots=asyncio.Semaphore(limit)))
+
     def _copy(self, sender: Sender) -> "Client":
         twin = copy.copy(self)
         twin._sender = sender  # noqa: SLF001  a twin is one of us

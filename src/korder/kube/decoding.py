@@ -58,6 +58,9 @@ class WatchEvent(Base, Generic[T]):
     object: T
 
 
+_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError)
+"""What a body that is no JSON, or of another shape, raises; text that is no UTF-8 raises an error of its own."""
+
 _DECODERS: dict[object, object] = {}
 """Making a decoder costs a hundred times as much as using it."""
 
@@ -123,10 +126,8 @@ class EventDecoder(Generic[T]):
         """Reads one line; raises what an ERROR event says."""
         try:
             event = self._decoder.decode(line)
-        except msgspec.ValidationError:
+        except _MALFORMED:
             return self._decode_odd(line)
-        except msgspec.DecodeError as error:
-            raise errors.Undecodable(f"a line of a watch is not JSON: {error}") from error
         return event if event.type != "ERROR" else self._decode_odd(line)
 
     def _decode_odd(self, line: bytes) -> WatchEvent[T]:
@@ -134,9 +135,9 @@ class EventDecoder(Generic[T]):
         content = bytes(envelope.object)
         match envelope.type:
             case "ERROR":
-                raise errors.from_status(codec.decode(content, Status))
+                raise errors.from_status(_decode(content, Status))
             case "BOOKMARK":
-                marker = cast("T", codec.decode(content, Object))
+                marker = cast("T", _decode(content, Object))
                 return WatchEvent(type=envelope.type, object=marker)
             case _:
                 return self._decode_content(envelope.type, content)
@@ -152,7 +153,7 @@ class EventDecoder(Generic[T]):
 def _decode(data: bytes, wanted: type[D]) -> D:
     try:
         return _decoder(wanted).decode(data)
-    except msgspec.DecodeError:
+    except _MALFORMED:
         return _decode_without_nulls(data, wanted)
 
 
@@ -161,7 +162,7 @@ def _decode_without_nulls(data: bytes, wanted: type[D]) -> D:
         return codec.decode(data, wanted)
     except msgspec.ValidationError as error:
         raise errors.Undecodable(f"the server's answer does not fit {wanted}: {error}") from error
-    except msgspec.DecodeError as error:
+    except _MALFORMED as error:
         raise errors.Undecodable(f"the server's answer is not JSON: {error}") from error
 
 

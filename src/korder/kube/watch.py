@@ -72,7 +72,7 @@ class Deleted(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Garbled:
-    """An object changed into something that does not fit its type; what was known of it is no longer true."""
+    """An object changed into something that does not fit its type."""
 
     obj: Unreadable
     resource_version: str
@@ -128,7 +128,8 @@ class Watcher(Generic[T]):
             except errors.KubeError as error:
                 on_trouble(error)
                 self._learn(error)
-                await asyncio.sleep(self._backoff.pause(getattr(error, "retry_after", None)))
+                wished = getattr(error, "retry_after", None) or 0.0
+                await asyncio.sleep(self._backoff.pause(min(wished, LONGEST_PAUSE)))
 
     async def _round(self) -> AsyncGenerator[Iterable[Event[T]], None]:
         """Goes from the present state, or the last known version, to the end of one stream."""
@@ -198,16 +199,21 @@ class _Intake(Generic[T]):
     def _gather(self, state: dict[Key, T], event: WatchEvent[T]) -> Iterator[Event[T]]:
         obj = event.object
         match event.type:
-            case "ADDED" | "MODIFIED":
-                state[key_of(obj)] = obj
-            case "DELETED":
-                state.pop(key_of(obj), None)
-            case decoding.UNREADABLE:
-                self._unreadable[key_of(obj)] = cast("Unreadable", obj)
+            case "ADDED" | "MODIFIED" | "DELETED" | decoding.UNREADABLE:
+                self._settle(state, key_of(obj), event)
             case "BOOKMARK" if obj.metadata.annotations.get(INITIAL_EVENTS_END) == "true":
                 self._state = None
                 unreadable = tuple(self._unreadable.values())
                 yield Listed(tuple(state.values()), obj.metadata.resource_version, unreadable)
+
+    def _settle(self, state: dict[Key, T], key: Key, event: WatchEvent[T]) -> None:
+        """Keeps the last word about an object."""
+        state.pop(key, None)
+        self._unreadable.pop(key, None)
+        if event.type == decoding.UNREADABLE:
+            self._unreadable[key] = cast("Unreadable", event.object)
+        elif event.type != "DELETED":
+            state[key] = event.object
 
 
 def _change(event: WatchEvent[T]) -> Iterator[Event[T]]:

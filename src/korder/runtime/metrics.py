@@ -66,7 +66,7 @@ class Metrics:
         )
         self.unreadable = Counter(
             "korder_unreadable_objects_total",
-            "Objects left out of the cache because they do not fit their type, each time they are seen.",
+            "Objects that do not fit their type, each time they are seen.",
             ("resource",),
             registry=self.registry,
         )
