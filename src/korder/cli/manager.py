@@ -97,8 +97,8 @@ def run(
 async def _manage(kubeconfig: str | None, context: str | None, settings: Settings) -> None:
     rng = random.Random()
     async with cluster(kubeconfig, context, rng) as client:
-        log.info("starting", version=version("korder"), identity=settings.identity)
         await _check_crds(client)
+        log.info("starting", version=version("korder"), identity=settings.identity)
         manager = Manager(client, settings, clock=SystemClock(), rng=rng)
         for kind in manifests.KINDS:
             manager.informers.of(kind)
