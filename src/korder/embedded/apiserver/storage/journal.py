@@ -70,19 +70,8 @@ class Contents:
 class SqliteJournal:
     """An open file. Opening and writing may happen in different threads, but never at once."""
 
-    def __init__(self, path: Path) -> None:
-        with _explained(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
-            self._connection = sqlite3.connect(
-                path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-            )
-            try:
-                _prepare(self._connection, path)
-                self.contents = _contents(self._connection)
-            except BaseException:
-                self._connection.close()
-                raise
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
 
     def commit(self, events: Sequence[Event], floors: tuple[int, int]) -> None:
         """Adds events and moves the floor from one version to another, durably or not at all."""
@@ -105,6 +94,22 @@ class SqliteJournal:
         self._connection.close()
 
 
+def open_journal(path: Path) -> tuple[SqliteJournal, Contents]:
+    """Opens a file, or makes it, and reads all of it."""
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        connection = sqlite3.connect(
+            path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _prepare(connection, path)
+            return SqliteJournal(connection), _contents(connection)
+        except BaseException:
+            connection.close()
+            raise
+
+
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     """Says in one sentence why a file cannot be used."""
@@ -117,7 +122,7 @@ def _explained(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         raise Unusable(f"{path} is not a store of korder, or it is damaged: {error}") from error
     except OSError as error:
-        raise Unusable(f"{path} cannot be opened: {error.strerror}") from error
+        raise Unusable(f"{path} cannot be opened: {error.filename}: {error.strerror}") from error
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:

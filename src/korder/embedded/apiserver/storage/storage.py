@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from korder.embedded.apiserver.storage.errors import Closed, Expired, StorageError, TooNew
-from korder.embedded.apiserver.storage.journal import Contents, SqliteJournal
+from korder.embedded.apiserver.storage.journal import Contents, open_journal
 from korder.embedded.apiserver.storage.ledger import (
     Committed,
     Compaction,
@@ -180,16 +180,19 @@ async def open_storage(
     Raises:
         Unusable: the file is in use, foreign, newer, damaged or out of reach.
     """
-    journal: Journal = Nowhere()
-    contents = Contents()
-    if path is not None:
-        file = SqliteJournal(path)
-        journal, contents = file, file.contents
-    storage = Storage(journal, contents, window, inline=inline or path is None)
+    storage = _open(path, window, inline=inline)
     try:
         yield storage
     finally:
         await storage.close()
+
+
+def _open(path: Path | None, window: Window, *, inline: bool) -> Storage:
+    # A function of its own: what was read must not stay referenced, or everything that is compacted later stays in memory.
+    if path is None:
+        return Storage(Nowhere(), Contents(), window, inline=True)
+    journal, contents = open_journal(path)
+    return Storage(journal, contents, window, inline=inline)
 
 
 def _tables(contents: Contents) -> dict[str, Table]:
