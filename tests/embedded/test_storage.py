@@ -149,7 +149,8 @@ async def test_pages_are_one_snapshot_whatever_happens_between_them(storage: Sto
     f, h = storage.get(pod("f")), storage.get(pod("h"))
     assert f is not None
     assert h is not None
-    await storage.write(Update(pod("f"), saying("changed"), f.version))
+    (changed,) = await storage.write(Update(pod("f"), saying("changed"), f.version))
+    await storage.write(Update(pod("f"), saying("changed again"), changed.version))
     await storage.write(Delete(pod("h"), saying("gone"), h.version))
 
     second = storage.page("pods", "default", at=first.version, after=first.next, limit=2)

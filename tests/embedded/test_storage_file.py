@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 import resource
 import sqlite3
@@ -14,6 +14,7 @@ from time import perf_counter
 import pytest
 
 from korder.embedded.apiserver.storage import (
+    Closed,
     Conflict,
     Create,
     Delete,
@@ -22,6 +23,7 @@ from korder.embedded.apiserver.storage import (
     Storage,
     Unusable,
     Update,
+    Watch,
     WriteFailed,
     open_storage,
 )
@@ -150,12 +152,20 @@ async def test_writers_in_flight_do_not_get_in_each_others_way(file: Path) -> No
         assert seen == list(range(2, 83))
 
 
-async def test_closing_lets_what_was_submitted_finish(file: Path) -> None:
+async def test_closing_lets_what_was_submitted_finish_and_watches_hear_of_it(file: Path) -> None:
+    heard: list[int] = []
+
+    async def follow(watch: Watch) -> None:
+        with suppress(Closed):
+            while True:
+                heard.extend(event.version for event in await watch.next())
+
     async with open_storage(file) as storage, asyncio.TaskGroup() as group:
+        group.create_task(follow(storage.watch("configmaps")))
         tasks = [group.create_task(_create(storage, f"{i}")) for i in range(100)]
         await asyncio.sleep(0)
         await storage.close()
-    assert len({task.result() for task in tasks}) == 100
+    assert heard == sorted(task.result() for task in tasks) == list(range(2, 102))
     async with open_storage(file) as storage:
         assert len(told(storage)) == 100
 
@@ -265,6 +275,15 @@ async def test_a_full_disk_fails_the_writes_it_hits_and_nothing_else(file: Path)
         before = told(storage)
     async with open_storage(file) as storage:
         assert told(storage) == before
+
+
+async def test_a_write_that_breaks_off_in_the_middle_does_not_stop_the_next(file: Path) -> None:
+    async with open_storage(file) as storage:
+        with pytest.raises(WriteFailed):
+            await storage.write(Create(a("x"), sized()), Create(a("not text: \ud800"), sized()))
+        assert await _create(storage, "x") == 2
+    async with open_storage(file) as storage:
+        assert len(told(storage)) == 1
 
 
 async def test_a_refused_write_in_a_group_does_not_touch_its_neighbours(file: Path) -> None:
