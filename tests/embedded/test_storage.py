@@ -257,6 +257,12 @@ async def test_a_watch_from_before_the_compaction_has_expired(storage: Storage) 
     assert story(await storage.watch("pods", since=2).next()) == [("ADDED", "b")]
 
 
+async def test_no_more_can_be_forgotten_than_has_happened(storage: Storage) -> None:
+    (record,) = await create(storage, pod("a"))
+    await storage.compact(1_000)
+    assert storage.oldest == storage.version == record.version
+
+
 async def test_a_slow_watch_is_cut_off_and_the_others_are_not_disturbed() -> None:
     async with open_storage(None, Window(events=10)) as storage:
         slow, quick = storage.watch("pods"), storage.watch("pods")
