@@ -276,6 +276,21 @@ async def test_a_slow_watch_is_cut_off_and_the_others_are_not_disturbed() -> Non
         assert storage.version - storage.oldest <= 12
 
 
+async def test_a_watch_that_waits_in_a_quiet_namespace_is_not_cut_off_by_its_neighbours() -> None:
+    async with open_storage(None, Window(events=10)) as storage, asyncio.TaskGroup() as group:
+        watch = storage.watch("pods", "quiet")
+        waiting = group.create_task(watch.next())
+        await asyncio.sleep(1)
+        await create(storage, *(pod(f"{index}", "loud") for index in range(100)))
+        await create(storage, pod("a", "quiet"))
+        assert story(await waiting) == [("ADDED", "a")]
+        waiting = group.create_task(watch.next(60))
+        await asyncio.sleep(1)
+        await create(storage, *(pod(f"{index}", "louder") for index in range(100)))
+        assert await waiting == []
+        assert watch.version == storage.version
+
+
 async def test_history_older_than_the_window_is_forgotten_when_something_is_written() -> None:
     async with open_storage(None, Window(age=300)) as storage:
         (early,) = await create(storage, pod("a"))

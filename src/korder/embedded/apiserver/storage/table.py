@@ -8,7 +8,6 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from heapq import merge
 from itertools import islice
-from operator import attrgetter
 from typing import NamedTuple
 
 from korder.embedded.apiserver.storage.records import Change, Event, Record
@@ -30,33 +29,28 @@ class Page(NamedTuple):
 
 
 class History:
-    """The changes of one resource that are still known, addressed by positions that stay true when the oldest are dropped."""
+    """The changes of one resource that are still known, in order; `dropped` is the version of the newest that is not."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._events = list(events)
-        self.start = 0
+        self._versions = [event.version for event in self._events]
+        self.dropped = 0
 
-    @property
-    def end(self) -> int:
-        """The position of the change that will come next."""
-        return self.start + len(self._events)
-
-    def after(self, version: int) -> int:
-        """The position of the first change after a version."""
-        return self.start + bisect_right(self._events, version, key=attrgetter("version"))
-
-    def read(self, position: int, limit: int | None = None) -> Sequence[Event]:
-        first = position - self.start
+    def after(self, version: int, limit: int | None = None) -> Sequence[Event]:
+        """The changes after a version."""
+        first = bisect_right(self._versions, version)
         return self._events[first : None if limit is None else first + limit]
 
     def add(self, event: Event) -> None:
         self._events.append(event)
+        self._versions.append(event.version)
 
     def drop(self, floor: int) -> None:
         """Forgets the changes up to a version."""
-        count = self.after(floor) - self.start
-        del self._events[:count]
-        self.start += count
+        count = bisect_right(self._versions, floor)
+        if count:
+            self.dropped = self._versions[count - 1]
+            del self._events[:count], self._versions[:count]
 
 
 class Table:
@@ -105,7 +99,7 @@ class Table:
     def _past(self, start: str, stop: str, version: int) -> dict[str, Record | None]:
         """How the objects that were changed since a version were at that version."""
         past: dict[str, Record | None] = {}
-        for event in self.history.read(self.history.after(version)):
+        for event in self.history.after(version):
             path = event.record.key.path
             if start < path < stop:
                 past.setdefault(path, event.previous)
