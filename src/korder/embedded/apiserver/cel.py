@@ -25,11 +25,27 @@ ADMISSION: Final = ("object", "oldObject", "request", "params", "namespaceObject
 
 _PREFIX: Final = re.compile(r"^(?:[A-Z_]+: )?")
 _SUFFIX: Final = re.compile(r" \[[A-Z_]+\]$")
+_CONVERSION: Final = "type conversion error from 'string' to '"
 _WORDS: Final = (
     (re.compile(r'Key not found in map : "?(.*?)"?$', re.DOTALL), r"no such key: \1"),
     (re.compile(r"Index error: index=(-?[0-9]+) size=[0-9]+"), r"index out of bounds: \1"),
-    (re.compile(r"No matching overloads found.*|Applying SELECT to non-message type.*", re.DOTALL), "no such overload"),
+    (
+        re.compile(
+            r"No matching overloads found.*|Applying SELECT to non-message type.*", re.DOTALL
+        ),
+        "no such overload",
+    ),
     (re.compile(r"divide by zero"), "division by zero"),
+    (
+        re.compile(r"String to (Duration|Timestamp) conversion failed.*", re.DOTALL),
+        _CONVERSION + r"google.protobuf.\1'",
+    ),
+    (
+        re.compile(r'(Duration|Timestamp) ".*(?:above|below).*', re.DOTALL),
+        _CONVERSION + r"google.protobuf.\1'",
+    ),
+    (re.compile(r"cannot convert string to (\w+)"), _CONVERSION + r"\1'"),
+    (re.compile(r"^Type conversion"), "type conversion"),
 )
 
 
@@ -121,7 +137,11 @@ def _told(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def _environment(variables: tuple[tuple[str, str], ...]) -> cel.Env:
-    extensions = [ext_bindings.ExtBindings(), ext_encoders.ExtEncoders(), ext_optional.ExtOptional()]
+    extensions = [
+        ext_bindings.ExtBindings(),
+        ext_encoders.ExtEncoders(),
+        ext_optional.ExtOptional(),
+    ]
     return cel.NewEnv(
         variables={name: cel.Type(signature) for name, signature in variables},
         extensions=extensions,

@@ -187,11 +187,15 @@ def _of_amount(value: quantity.Quantity) -> Tagged:
 
 
 def _plus(left: Tagged, right: Any) -> Tagged:
-    return _of_amount(_amount(left) + (quantity.parse(right) if isinstance(right, int) else _amount(right)))
+    return _of_amount(
+        _amount(left) + (quantity.parse(right) if isinstance(right, int) else _amount(right))
+    )
 
 
 def _minus(left: Tagged, right: Any) -> Tagged:
-    return _of_amount(_amount(left) - (quantity.parse(right) if isinstance(right, int) else _amount(right)))
+    return _of_amount(
+        _amount(left) - (quantity.parse(right) if isinstance(right, int) else _amount(right))
+    )
 
 
 def _is_integer(value: Tagged) -> bool:
@@ -208,7 +212,8 @@ def _as_integer(value: Tagged) -> int:
 # -- versions
 
 _SEMVER: Final = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?", re.ASCII
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?",
+    re.ASCII,
 )
 
 
@@ -226,7 +231,10 @@ def _version(value: Tagged) -> tuple[Any, ...]:
     found = _SEMVER.fullmatch(value["semver"])
     if found is None:
         raise ValueError(f"no version: {value}")
-    parts = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in (found[4] or "").split(".")]
+    parts = [
+        (0, int(part), "") if part.isdigit() else (1, 0, part)
+        for part in (found[4] or "").split(".")
+    ]
     return (*(int(found[i]) for i in (1, 2, 3)), found[4] is None, parts)
 
 
@@ -244,7 +252,9 @@ def _compare(left: Tagged, right: Tagged) -> int:
 
 def _url(text: str) -> Tagged:
     if not schemaformats.is_uri(text):
-        raise ValueError(f'URL parse error during conversion from string: parse "{text}": invalid URI for request')
+        raise ValueError(
+            f'URL parse error during conversion from string: parse "{text}": invalid URI for request'
+        )
     return {"url": text}
 
 
@@ -290,7 +300,9 @@ def _contains_cidr(value: Tagged, other: Any) -> bool:
 def _global_unicast(value: Tagged) -> bool:
     it = _address(value)
     broadcast = it == ipaddress.ip_address("255.255.255.255")
-    return not (it.is_unspecified or it.is_loopback or it.is_multicast or it.is_link_local or broadcast)
+    return not (
+        it.is_unspecified or it.is_loopback or it.is_multicast or it.is_link_local or broadcast
+    )
 
 
 def _link_local_multicast(value: Tagged) -> bool:
@@ -311,7 +323,13 @@ _SHAPES: Final = {
     "labelValue": (r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?", 63, "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"),
     "qualifiedName": (rf"({_LABEL}(\.{_LABEL})*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", 317, "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"),
 }  # fmt: skip
-_CHECKS: Final = {"uri": "uri", "uuid": "uuid", "byte": "byte", "date": "date", "datetime": "datetime"}
+_CHECKS: Final = {
+    "uri": "uri",
+    "uuid": "uuid",
+    "byte": "byte",
+    "date": "date",
+    "datetime": "datetime",
+}
 
 
 def _validate(value: Tagged, text: str) -> list[str]:
@@ -319,8 +337,14 @@ def _validate(value: Tagged, text: str) -> list[str]:
     if name in _CHECKS:
         return [] if schemaformats.FORMATS[_CHECKS[name]](text) else [f"invalid {name}"]
     shape, longest, why = _SHAPES[name]
-    problems = [] if re.fullmatch(shape, text) else [f"{why} (regex used for validation is '{shape}')"]
-    return problems if len(text) <= longest else [*problems, f"must be no more than {longest} characters"]
+    problems = (
+        [] if re.fullmatch(shape, text) else [f"{why} (regex used for validation is '{shape}')"]
+    )
+    return (
+        problems
+        if len(text) <= longest
+        else [*problems, f"must be no more than {longest} characters"]
+    )
 
 
 def _named(name: str) -> Tagged:
@@ -344,11 +368,22 @@ class _Book:
     def __init__(self) -> None:
         self._overloads: dict[str, list[cel.Overload]] = {}
 
-    def add(self, name: str, impl: Callable[..., Any], result: cel.Type, *parameters: cel.Type, member: bool = True) -> None:
+    def add(
+        self,
+        name: str,
+        impl: Callable[..., Any],
+        result: cel.Type,
+        *parameters: cel.Type,
+        member: bool = True,
+    ) -> None:
         found = self._overloads.setdefault(name, [])
-        found.append(cel.Overload(f"k8s_{name}_{len(found)}", result, list(parameters), member, impl))
+        found.append(
+            cel.Overload(f"k8s_{name}_{len(found)}", result, list(parameters), member, impl)
+        )
 
-    def call(self, name: str, impl: Callable[..., Any], result: cel.Type, *parameters: cel.Type) -> None:
+    def call(
+        self, name: str, impl: Callable[..., Any], result: cel.Type, *parameters: cel.Type
+    ) -> None:
         self.add(name, impl, result, *parameters, member=False)
 
     def declared(self) -> list[cel.FunctionDecl]:
@@ -371,12 +406,27 @@ def _lists(book: _Book) -> None:
     book.add("sort", sorted, _LIST, _LIST)
     book.call("lists.range", lambda size: list(range(size)), T.List(T.INT), T.INT)
     book.call("sets.contains", _contains, T.BOOL, _LIST, _LIST)
-    book.call("sets.equivalent", lambda a, b: _contains(a, b) and _contains(b, a), T.BOOL, _LIST, _LIST)
-    book.call("sets.intersects", lambda a, b: any(_index(a, one) >= 0 for one in b), T.BOOL, _LIST, _LIST)
+    book.call(
+        "sets.equivalent", lambda a, b: _contains(a, b) and _contains(b, a), T.BOOL, _LIST, _LIST
+    )
+    book.call(
+        "sets.intersects", lambda a, b: any(_index(a, one) >= 0 for one in b), T.BOOL, _LIST, _LIST
+    )
     book.call("k8s_keys", lambda items: list(range(len(items))), _LIST, T.LIST)
     book.call("k8s_keys", list, _LIST, T.MAP)
-    book.call("k8s_zip", lambda keys, values: dict(zip(keys, values, strict=True)), T.Map(T.DYN, T.DYN), _LIST, _LIST)
-    book.call("k8s_merge", lambda maps: {k: v for one in maps for k, v in one.items()}, T.Map(T.DYN, T.DYN), _LIST)
+    book.call(
+        "k8s_zip",
+        lambda keys, values: dict(zip(keys, values, strict=True)),
+        T.Map(T.DYN, T.DYN),
+        _LIST,
+        _LIST,
+    )
+    book.call(
+        "k8s_merge",
+        lambda maps: {k: v for one in maps for k, v in one.items()},
+        T.Map(T.DYN, T.DYN),
+        _LIST,
+    )
 
 
 def _strings(book: _Book) -> None:
@@ -401,7 +451,9 @@ def _strings(book: _Book) -> None:
     book.add("find", _find, text, text, text)
     book.add("findAll", _find_all, _TEXTS, text, text)
     book.add("findAll", _find_all, _TEXTS, text, text, number)
-    book.call("jsonpatch.escapeKey", lambda key: key.replace("~", "~0").replace("/", "~1"), text, text)
+    book.call(
+        "jsonpatch.escapeKey", lambda key: key.replace("~", "~0").replace("/", "~1"), text, text
+    )
 
 
 def _quantities(book: _Book) -> None:
@@ -436,10 +488,17 @@ def _addresses(book: _Book) -> None:
     }
     for name, part in parts.items():
         book.add(name, lambda url, part=part: part(url["url"]), T.STRING, _TAGGED)
-    book.add("getQuery", lambda url: parse_qs(urlsplit(url["url"]).query, keep_blank_values=True), T.Map(T.STRING, _TEXTS), _TAGGED)
+    book.add(
+        "getQuery",
+        lambda url: parse_qs(urlsplit(url["url"]).query, keep_blank_values=True),
+        T.Map(T.STRING, _TEXTS),
+        _TAGGED,
+    )
     book.call("ip", _ip, _TAGGED, T.STRING)
     book.call("isIP", _accepts(_ip), T.BOOL, T.STRING)
-    book.call("ip.isCanonical", lambda text: str(ipaddress.ip_address(text)) == text, T.BOOL, T.STRING)
+    book.call(
+        "ip.isCanonical", lambda text: str(ipaddress.ip_address(text)) == text, T.BOOL, T.STRING
+    )
     book.add("family", lambda it: _address(it).version, T.INT, _TAGGED)
     book.add("isUnspecified", lambda it: _address(it).is_unspecified, T.BOOL, _TAGGED)
     book.add("isLoopback", lambda it: _address(it).is_loopback, T.BOOL, _TAGGED)

@@ -26,7 +26,9 @@ _CLOSERS: Final = frozenset(")]}")
 _ONE_VARIABLE: Final = frozenset({"all", "exists", "exists_one", "existsOne", "map", "filter"})
 _TWO_VARIABLES: Final = {"all": 3, "exists": 3, "exists_one": 3, "existsOne": 3}
 _TRANSFORMS: Final = frozenset({"transformList", "transformMap", "transformMapEntry"})
-_MACRO_WORDS: Final = re.compile(r"\.(?:all|exists|exists_one|existsOne|transform\w+|validate|named)\(")
+_MACRO_WORDS: Final = re.compile(
+    r"\.(?:all|exists|exists_one|existsOne|transform\w+|validate|named)\("
+)
 _READERS: Final = {"date-time": "timestamp", "date": "timestamp", "duration": "duration"}
 
 RESERVED: Final = frozenset(
@@ -59,7 +61,12 @@ def escape(name: str) -> str:
         return ""
     if name in RESERVED:
         return f"__{name}__"
-    for mark, word in (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__")):
+    for mark, word in (
+        ("__", "__underscores__"),
+        (".", "__dot__"),
+        ("-", "__dash__"),
+        ("/", "__slash__"),
+    ):
         name = name.replace(mark, word)
     return name
 
@@ -80,7 +87,11 @@ class _Pieces:
                 self.partner[opener], self.partner[index] = index, opener
 
     def is_mark(self, index: int, *texts: str) -> bool:
-        return 0 <= index < len(self.all) and self.all[index].kind == "mark" and self.all[index].text in texts
+        return (
+            0 <= index < len(self.all)
+            and self.all[index].kind == "mark"
+            and self.all[index].text in texts
+        )
 
     def name(self, index: int) -> str:
         if 0 <= index < len(self.all) and self.all[index].kind == "name":
@@ -101,7 +112,9 @@ class _Pieces:
             if self.is_mark(index, ","):
                 spans.append((start, index))
                 start = index + 1
-            index = self.partner.get(index, index) + 1 if self.is_mark(index, *_OPENERS) else index + 1
+            index = (
+                self.partner.get(index, index) + 1 if self.is_mark(index, *_OPENERS) else index + 1
+            )
         return [*spans, (start, closer)] if closer > opener + 1 else []
 
     def operand(self, dot: int) -> int:
@@ -176,7 +189,9 @@ def _literals(pieces: _Pieces) -> str:
     """`Object.spec{replicas: 1}` becomes `{"replicas": 1}`."""
     dropped: set[int] = set()
     keys: set[int] = set()
-    for opener, closer in [(o, c) for o, c in pieces.partner.items() if pieces.is_mark(o, "{") and o < c]:
+    for opener, closer in [
+        (o, c) for o, c in pieces.partner.items() if pieces.is_mark(o, "{") and o < c
+    ]:
         start = pieces.operand(opener + 1) if pieces.name(opener - 1) else opener
         start = opener - 1 if start == opener and pieces.name(opener - 1) else start
         while pieces.is_mark(start - 1, "."):
@@ -184,7 +199,9 @@ def _literals(pieces: _Pieces) -> str:
         if pieces.name(start) not in ("Object", "JSONPatch") or start == opener:
             continue
         dropped.update(range(start, opener))
-        keys.update(span[0] for span in pieces.arguments(opener) if pieces.is_mark(span[0] + 1, ":"))
+        keys.update(
+            span[0] for span in pieces.arguments(opener) if pieces.is_mark(span[0] + 1, ":")
+        )
         del closer
     made = []
     for index, token in enumerate(pieces.all):
@@ -213,7 +230,9 @@ def apply_types(source: str, variables: Mapping[str, Node]) -> Typed:
     for index, token in enumerate(pieces.all):
         if token.kind != "name" or pieces.is_mark(index - 1, ".", ".?"):
             continue
-        bound = [node for name, node, low, high in scopes if name == token.text and low <= index < high]
+        bound = [
+            node for name, node, low, high in scopes if name == token.text and low <= index < high
+        ]
         if token.text in variables:
             typed.names.add(token.text)
         if bound and not pieces.is_mark(index + 1, "("):

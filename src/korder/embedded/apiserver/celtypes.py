@@ -52,7 +52,12 @@ def converter(node: Node, *, canonical: bool = False) -> Convert | None:
         return _object(node, canonical=canonical)
     if node.type == "number":
         return _number
-    return _FORMATS.get(node.format) if node.type == "string" else None
+    return _text(node.format) if node.type == "string" and node.format in _FORMATS else None
+
+
+def _text(form: str) -> Convert:
+    turn = _FORMATS[form]
+    return lambda value: turn(value) if isinstance(value, str) else value
 
 
 def _number(value: Any) -> Any:
@@ -107,7 +112,9 @@ def _list(node: Node, entry: Convert | None, *, canonical: bool) -> Convert | No
         if not isinstance(value, list):
             return value
         entries = sorted(value, key=order) if ordered else value
-        return entries if entry is None else [None if one is None else entry(one) for one in entries]
+        return (
+            entries if entry is None else [None if one is None else entry(one) for one in entries]
+        )
 
     return convert
 

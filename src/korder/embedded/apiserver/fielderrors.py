@@ -92,6 +92,20 @@ def shown(value: Any) -> str:
     return compact(value)
 
 
+def loose(value: Any) -> str:
+    """A value as `%v` prints it."""
+    match value:
+        case None:
+            return "<nil>"
+        case str():
+            return value
+        case list():
+            return f"[{' '.join(loose(item) for item in value)}]"
+        case dict():
+            return f"map[{' '.join(f'{key}:{loose(value[key])}' for key in sorted(value))}]"
+    return shown(value)
+
+
 def invalid(field: str, value: Any, detail: str, reason: str = INVALID) -> Cause:
     """A malformed value; `reason` is another one for values of the wrong type."""
     return Cause(field=field, reason=reason, message=f"Invalid value: {shown(value)}: {detail}")
@@ -105,7 +119,9 @@ def unshown(field: str, detail: str) -> Cause:
 def required(field: str, detail: str = "") -> Cause:
     """A value is missing."""
     return Cause(
-        field=field, reason=REQUIRED, message=f"Required value: {detail}" if detail else "Required value"
+        field=field,
+        reason=REQUIRED,
+        message=f"Required value: {detail}" if detail else "Required value",
     )
 
 

@@ -87,7 +87,9 @@ def compile_rules(
     """Everything that has rules at or below a node; `only` takes rules from an allOf schema for values of the node."""
     source = only or node
     sees = celtypes.signature(node)
-    found = tuple(_compiled(node, rule, is_resource) for rule in source.schema.get(VALIDATIONS) or ())
+    found = tuple(
+        _compiled(node, rule, is_resource) for rule in source.schema.get(VALIDATIONS) or ()
+    )
     properties = {}
     for name, below in source.properties.items():
         target = node.properties.get(name)
@@ -275,7 +277,9 @@ def _apply(  # noqa: PLR0913, PLR0917  see _evaluate
         if rule.program is None:
             if rule.problem:
                 named = rules.node.type
-                causes.append(fe.invalid(at or fe.NO_FIELD, named, f"rule compile error: {rule.problem}"))
+                causes.append(
+                    fe.invalid(at or fe.NO_FIELD, named, f"rule compile error: {rule.problem}")
+                )
             continue
         if rule.uses_old and not has_old and not rule.old_is_optional:
             continue
@@ -299,7 +303,9 @@ def _apply(  # noqa: PLR0913, PLR0917  see _evaluate
 def _failed(node: Node, rule: Rule, at: str, error: str) -> Cause:
     if error.startswith("no such overload"):
         signature = "call arguments did not match a supported operator, function or macro signature"
-        return fe.invalid(at or fe.NO_FIELD, node.type, f"'{error}': {signature} for rule: {rule.told}")
+        return fe.invalid(
+            at or fe.NO_FIELD, node.type, f"'{error}': {signature} for rule: {rule.told}"
+        )
     return fe.invalid(at or fe.NO_FIELD, node.type, f"{error} evaluating rule: {rule.told}")
 
 
@@ -324,5 +330,9 @@ def _refusal(node: Node, rule: Rule, at: str, value: Any, bound: Any) -> Cause:
         return fe.required(field, message)
     compound = node.type in ("object", "array")
     if rule.reason == fe.DUPLICATE:
-        return fe.Cause(field=field, reason=fe.DUPLICATE, message="Duplicate value") if compound else fe.duplicate(field, value)
+        return (
+            fe.Cause(field=field, reason=fe.DUPLICATE, message="Duplicate value")
+            if compound
+            else fe.duplicate(field, value)
+        )
     return fe.unshown(field, message) if compound else fe.invalid(field, value, message)

@@ -114,7 +114,9 @@ def _network(text: str) -> object:
 def is_email(text: str) -> bool:
     """One mailbox, with or without a display name."""
     inner = re.fullmatch(r"[^<>]*<([^<>]+)>\s*", text)
-    return bool(re.fullmatch(r"[^\s@<>()\[\],;:\\]+@[^\s@<>(),;:\\]+", inner[1] if inner else text.strip()))
+    return bool(
+        re.fullmatch(r"[^\s@<>()\[\],;:\\]+@[^\s@<>(),;:\\]+", inner[1] if inner else text.strip())
+    )
 
 
 def is_uri(text: str) -> bool:
@@ -132,7 +134,11 @@ def _isbn(length: int) -> Callable[[str], bool]:
     def check(text: str) -> bool:
         digits = re.sub(r"[\s-]", "", text)
         if length == 10:
-            sums = [(10 - i) * (10 if c == "X" else int(c)) for i, c in enumerate(digits) if c in "0123456789X"]
+            sums = [
+                (10 - i) * (10 if c == "X" else int(c))
+                for i, c in enumerate(digits)
+                if c in "0123456789X"
+            ]
             return bool(re.fullmatch(r"[0-9]{9}[0-9X]", digits)) and sum(sums) % 11 == 0
         return bool(re.fullmatch(r"[0-9]{13}", digits)) and not (
             sum(int(c) * (3 if i % 2 else 1) for i, c in enumerate(digits)) % 10
@@ -162,7 +168,9 @@ def _shaped(pattern: str, flags: int = 0, longest: int = 1 << 30) -> Callable[[s
 
 
 def _uuid(third: str, fourth: str) -> Callable[[str], bool]:
-    return _shaped(rf"[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{third}-?{fourth}-?[0-9a-f]{{12}}", re.IGNORECASE)
+    return _shaped(
+        rf"[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{third}-?{fourth}-?[0-9a-f]{{12}}", re.IGNORECASE
+    )
 
 
 _HEX: Final = "[0-9a-f]{4}"
@@ -178,7 +186,10 @@ FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "ipv4": _address(ipaddress.IPv4Address, sloppy=True),
     "ipv6": _address(ipaddress.IPv6Address),
     "cidr": _address(_network, sloppy=True),
-    "mac": _shaped(r"([0-9a-f]{2}([:-][0-9a-f]{2}){5}|[0-9a-f]{2}([:-][0-9a-f]{2}){7}|[0-9a-f]{4}(\.[0-9a-f]{4}){2,3})", re.I),
+    "mac": _shaped(
+        r"([0-9a-f]{2}([:-][0-9a-f]{2}){5}|[0-9a-f]{2}([:-][0-9a-f]{2}){7}|[0-9a-f]{4}(\.[0-9a-f]{4}){2,3})",
+        re.I,
+    ),
     "uuid": _uuid(_HEX, _HEX),
     "uuid3": _uuid("3[0-9a-f]{3}", _HEX),
     "uuid4": _uuid("4[0-9a-f]{3}", "[89ab][0-9a-f]{3}"),

@@ -279,7 +279,9 @@ def matched(node: Node, at: str, value: Any, old: Any = NOTHING) -> int:
             score += 2 + sum(matched(below, at, entry, old) for entry in value if below is not None)
         case dict():
             members = ((node.member(name), entry) for name, entry in value.items())
-            score += 1 + sum(matched(sub, at, entry, old) for sub, entry in members if sub is not None)
+            score += 1 + sum(
+                matched(sub, at, entry, old) for sub, entry in members if sub is not None
+            )
     return score + 1
 
 

@@ -26,6 +26,14 @@ _UNCHECKED: Final = fe.invalid(
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation",
 )
+_GO_TYPES: Final = {
+    str: "string",
+    bool: "bool",
+    float: "float64",
+    int: "int64",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +108,26 @@ class Structural:
 
 def _replicas(obj: Object, path: str) -> list[Cause]:
     value: Any = obj
-    for name in path.removeprefix(".").split("."):
-        if not isinstance(value, dict) or name not in value:
+    names = path.removeprefix(".").split(".")
+    for at, name in enumerate(names):
+        if not isinstance(value, dict):
+            return [_unusable(path, names[:at], value, "map[string]interface {}")]
+        if name not in value:
             return []
         value = value[name]
-    if isinstance(value, bool) or not isinstance(value, int):
-        return []
+    if type(value) is not int:
+        return [_unusable(path, names, value, "int64")]
     if value < 0:
         return [fe.invalid(path, value, "should be a non-negative integer")]
     if value > 2**31 - 1:
         return [fe.invalid(path, value, f"should be less than or equal to {2**31 - 1}")]
     return []
+
+
+def _unusable(path: str, names: list[str], value: Any, expected: str) -> Cause:
+    found = _GO_TYPES.get(type(value), "<nil>")
+    detail = f".{'.'.join(names)} accessor error: {fe.loose(value)} is of the type {found}, expected {expected}"
+    return fe.invalid(path, 0, detail)
 
 
 def compile_schema(schema: Mapping[str, Any], scale: Scale | None = None) -> Structural:
