@@ -157,7 +157,7 @@ GOOD: dict[str, Callable[[random.Random], Any]] = {
     "numbers": lambda r: sorted(r.choices([0, 1, 2, 4, 5], k=r.randint(2, 4))),
     "ports": lambda r: [{"port": p, **r.choice([{}, {"note": None}, {"note": "n"}])} for p in r.sample([1, 2, 3], 2)],
     "parts": lambda r: [{"id": i, **r.choice([{}, {"weight": 3}, {"inner": {}}, {"inner": {"deep": 2}}])} for i in r.sample(["x", "y", "z"], 2)],
-    "labels": lambda r: {k: "v" for k in r.sample(["a", "b", "c"], r.randint(1, 3))},
+    "labels": lambda r: dict.fromkeys(r.sample(["a", "b", "c"], r.randint(1, 3)), "v"),
     "limits": lambda r: {"small": r.choice([{}, {"cpu": 2}]), "big": {"cpu": 70}},
     "choice": lambda r: r.choice([{"a": 1}, {"b": 2}]),
     "several": lambda r: r.choice([{"x": 6}, {"y": "four"}, {"x": 1, "y": "abc"}]),

@@ -121,8 +121,7 @@ async def each(work: Iterable[Callable[[], Awaitable[str]]]) -> list[str]:
     todo = iter(work)
 
     async def lane() -> None:
-        for one in todo:
-            told.append(await one())
+        told.extend([await one() for one in todo])
 
     async with asyncio.TaskGroup() as group:
         for _ in range(LANES):
@@ -159,7 +158,7 @@ async def created(real: Real, kind: Kind, obj: Object, name: str, label: str) ->
     return compared(label, kind, (strict, answer), mine, kind.schema.check_create(mine))
 
 
-async def updated(  # noqa: PLR0917
+async def updated(
     real: Real,
     kind: Kind,
     before: Object,

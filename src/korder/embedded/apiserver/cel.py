@@ -14,8 +14,12 @@ from functools import lru_cache
 import re
 from typing import Any, Final
 
-from cel_expr_python import cel
-from cel_expr_python.ext import ext_bindings, ext_encoders, ext_optional
+from cel_expr_python import cel  # type: ignore[import-untyped]  # its stubs lack the marker
+from cel_expr_python.ext import (  # type: ignore[import-untyped]
+    ext_bindings,
+    ext_encoders,
+    ext_optional,
+)
 
 from korder.embedded.apiserver import celfunctions, celsource
 from korder.embedded.apiserver.schemanodes import Node

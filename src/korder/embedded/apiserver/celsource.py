@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import re
 from typing import Final
 
-from korder.embedded.apiserver.schemanodes import META, Node
+from korder.embedded.apiserver.schemanodes import Node
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+|//[^\n]*)
@@ -32,8 +32,23 @@ _MACRO_WORDS: Final = re.compile(
 _READERS: Final = {"date-time": "timestamp", "date": "timestamp", "duration": "duration"}
 
 RESERVED: Final = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return var void "
-    "while".split()
+    {
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+    }
+    | {"loop", "package", "namespace", "return", "var", "void", "while"}
 )
 
 
@@ -242,7 +257,7 @@ def apply_types(source: str, variables: Mapping[str, Node]) -> Typed:
     return typed
 
 
-def _follow(  # noqa: PLR0913, PLR0917  one walk, its place and its three results
+def _follow(
     pieces: _Pieces,
     start: int,
     node: Node,
@@ -295,7 +310,7 @@ def _property(node: Node, name: str) -> Node | None:
 
 
 def _is_closed(node: Node) -> bool:
-    """Whether a rule may name only what the schema names; the metadata of objects is looked at by the caller."""
+    """Whether a rule may name only what the schema names."""
     return node.type == "object" and not node.int_or_string
 
 
@@ -304,8 +319,3 @@ def _problem(source: str, at: int, name: str) -> str:
     column = at - (source.rfind("\n", 0, at) + 1)
     text = source.split("\n")[line]
     return f"ERROR: <input>:{line + 1}:{column + 1}: undefined field '{name}'\n | {text}\n | {'.' * column}^"
-
-
-def resource_fields(name: str) -> bool:
-    """Whether every object has this member for rules, whatever its schema says."""
-    return name in META

@@ -103,7 +103,8 @@ def loose(value: Any) -> str:
             return f"[{' '.join(loose(item) for item in value)}]"
         case dict():
             return f"map[{' '.join(f'{key}:{loose(value[key])}' for key in sorted(value))}]"
-    return shown(value)
+        case _:
+            return shown(value)
 
 
 def invalid(field: str, value: Any, detail: str, reason: str = INVALID) -> Cause:

@@ -230,7 +230,7 @@ _Correlation = tuple[_Part | None, _Part | None]
 """The part itself if it correlates, and the nearest one above that does."""
 
 
-def _evaluate(  # noqa: PLR0913, PLR0917  one walk: its place, its two values, what is known of them, its result
+def _evaluate(
     rules: RuleNode, at: str, value: Any, old: Any, known: _Correlation, causes: list[Cause]
 ) -> None:
     if value is None:
@@ -268,7 +268,7 @@ def _is_unchanged(known: _Correlation) -> bool:
     return part is not None and part.unchanged()
 
 
-def _apply(  # noqa: PLR0913, PLR0917  see _evaluate
+def _apply(
     rules: RuleNode, at: str, value: Any, old: Any, known: _Correlation, causes: list[Cause]
 ) -> None:
     has_old = old is not NOTHING and old is not None

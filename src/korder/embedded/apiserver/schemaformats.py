@@ -188,7 +188,7 @@ FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "cidr": _address(_network, sloppy=True),
     "mac": _shaped(
         r"([0-9a-f]{2}([:-][0-9a-f]{2}){5}|[0-9a-f]{2}([:-][0-9a-f]{2}){7}|[0-9a-f]{4}(\.[0-9a-f]{4}){2,3})",
-        re.I,
+        re.IGNORECASE,
     ),
     "uuid": _uuid(_HEX, _HEX),
     "uuid3": _uuid("3[0-9a-f]{3}", _HEX),

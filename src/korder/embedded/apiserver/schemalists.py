@@ -15,21 +15,26 @@ def duplicates(node: Node, value: Any, at: str = "") -> Iterator[Cause]:
     """A cause for each entry that stands in a set or map list a second time."""
     if not node.has_lists:
         return
-    if isinstance(value, dict):
-        for name, member in value.items():
-            below = node.properties.get(name)
-            if below is not None:
-                yield from duplicates(below, member, f"{at}.{name}" if at else name)
-            elif node.additional is not None:
-                yield from duplicates(node.additional, member, f"{at}[{name}]")
-    elif isinstance(value, list):
+    if isinstance(value, list):
         if node.list_type == "set":
             yield from _repeated(at, value)
         elif node.list_type == "map":
             yield from _repeated_keys(node, at, value)
-        if node.items is not None:
-            for index, entry in enumerate(value):
-                yield from duplicates(node.items, entry, f"{at}[{index}]")
+    for below, member, place in _below(node, value, at):
+        yield from duplicates(below, member, place)
+
+
+def _below(node: Node, value: Any, at: str) -> Iterator[tuple[Node, Any, str]]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            named = node.properties.get(name)
+            if named is not None:
+                yield named, member, f"{at}.{name}" if at else name
+            elif node.additional is not None:
+                yield node.additional, member, f"{at}[{name}]"
+    elif isinstance(value, list) and node.items is not None:
+        for index, entry in enumerate(value):
+            yield node.items, entry, f"{at}[{index}]"
 
 
 def _repeated(at: str, values: list[Any]) -> Iterator[Cause]:
@@ -57,18 +62,10 @@ def embedded(node: Node, value: Any, at: str = "") -> Iterator[Cause]:
     """What an embedded object lacks to be one: a version and a kind."""
     if not node.has_embedded:
         return
-    if isinstance(value, dict):
-        if node.embedded:
-            yield from _type_meta(value, at)
-        for name, member in value.items():
-            below = node.properties.get(name)
-            if below is not None:
-                yield from embedded(below, member, f"{at}.{name}" if at else name)
-            elif node.additional is not None:
-                yield from embedded(node.additional, member, f"{at}[{name}]")
-    elif isinstance(value, list) and node.items is not None:
-        for index, entry in enumerate(value):
-            yield from embedded(node.items, entry, f"{at}[{index}]")
+    if isinstance(value, dict) and node.embedded:
+        yield from _type_meta(value, at)
+    for below, member, place in _below(node, value, at):
+        yield from embedded(below, member, place)
 
 
 def _type_meta(value: dict[str, Any], at: str) -> Iterator[Cause]:

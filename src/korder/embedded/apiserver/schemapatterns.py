@@ -10,7 +10,7 @@ from functools import lru_cache
 import re
 from typing import Final
 
-from cel_expr_python import cel
+from cel_expr_python import cel  # type: ignore[import-untyped]  # its stubs lack the marker
 
 _NOT_PLAIN: Final = re.compile(r"\)[*+{]|\(\?|\\[^.\-/^$*+?()|\[\]{}dwsDWS_:]|\[\[|&&|--|~~|\|\|")
 _DOLLAR: Final = re.compile(r"(\\.)|(\[\^?\]?(?:\\.|[^\]])*\])|(\$)", re.DOTALL)

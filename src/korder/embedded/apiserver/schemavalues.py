@@ -57,15 +57,16 @@ class Checker:
                 self._wrong_type(at, ",".join(node.types), "null")
         else:
             if node.types or node.format:
-                self._type(node, at, value, kind)
+                self.typed(node, at, value, kind)
             if node.any_of or node.one_of or node.all_of or node.never is not None:
-                self._alternatives(node, at, value, old)
+                self._alternatives(node, at, value)
             _BY_KIND[kind](self, node, at, value, old)
         if node.enum and not any(_equals(value, allowed) for allowed in node.enum):
             names = [text if isinstance(text, str) else fe.compact(text) for text in node.enum]
             self._add(fe.not_supported(self._field(at), value, names))
 
-    def _type(self, node: Node, at: str, value: Any, kind: type) -> None:
+    def typed(self, node: Node, at: str, value: Any, kind: type) -> None:
+        """Whether the value is of one of the types, with the server's two ways of saying no."""
         name, guessed = _NAMES[kind]
         fits = (
             name in node.types
@@ -80,7 +81,8 @@ class Checker:
         elif not (node.format and not {"number", "integer"}.intersection(node.types)):
             self._wrong_type(at, ",".join(node.types), name)
 
-    def _string(self, node: Node, at: str, value: str, _: Any) -> None:
+    def string(self, node: Node, at: str, value: str, _: Any) -> None:
+        """Length, pattern and format."""
         if node.longest is not None and len(value) > node.longest:
             self._add(fe.too_long(self._field(at), node.longest))
         elif node.shortest is not None and len(value) < node.shortest:
@@ -91,7 +93,8 @@ class Checker:
         if known is not None and not known(value):
             self._wrong_type(at, node.format, value)
 
-    def _number(self, node: Node, at: str, value: float, _: Any) -> None:
+    def numeric(self, node: Node, at: str, value: float, _: Any) -> None:
+        """Range, multiple and bounds."""
         named = node.types[0] if len(node.types) == 1 else ""
         if named == "integer" and not (
             -_RANGES[node.format] <= value < _RANGES[node.format] and value == int(value)
@@ -132,7 +135,8 @@ class Checker:
                 word = "less than" if node.below_maximum else "less than or equal to"
                 self._bad(at, value, f"should be {word} {fe.number(most)}")
 
-    def _list(self, node: Node, at: str, value: list[Any], old: Any) -> None:
+    def array(self, node: Node, at: str, value: list[Any], old: Any) -> None:
+        """The entries and how many there are."""
         if node.items is not None:
             entries = None if old is NOTHING else correlation.Entries(node, old)
             for index, entry in enumerate(value):
@@ -144,7 +148,8 @@ class Checker:
         if node.most_items is not None and size > node.most_items:
             self._add(fe.too_many(self._field(at), size, node.most_items))
 
-    def _object(self, node: Node, at: str, value: dict[str, Any], old: Any) -> None:
+    def mapping(self, node: Node, at: str, value: dict[str, Any], old: Any) -> None:
+        """The members, how many there are, and the required ones."""
         size, properties = len(value), node.properties
         if node.fewest_properties is not None and size < node.fewest_properties:
             self._bad(at, size, f"should have at least {node.fewest_properties} properties")
@@ -163,58 +168,57 @@ class Checker:
             if name not in value:
                 self._add(fe.required(self._field(f"{at}.{name}")))
 
-    def _bool(self, node: Node, at: str, value: bool, old: Any) -> None:  # noqa: FBT001  one of the kinds
+    def boolean(self, node: Node, at: str, value: bool, old: Any) -> None:  # noqa: FBT001  one of the kinds
         """Nothing but the type can be wrong with a boolean."""
 
-    def _alternatives(self, node: Node, at: str, value: Any, old: Any) -> None:
+    def _alternatives(self, node: Node, at: str, value: Any) -> None:
         if node.any_of:
-            self._any_of(node, at, value, old)
+            self._any_of(node, at, value)
         if node.one_of:
-            self._one_of(node, at, value, old)
+            self._one_of(node, at, value)
         failed = 0
         for rule in node.all_of:
-            causes = self._tried(rule, at, value, old)
+            causes = self.tried(rule, at, value)
             self.causes += causes
             failed += bool(causes)
         if failed:
             none = ". None validated" if failed == len(node.all_of) else ""
             self._whole(f"{fe.quote(at)} must validate all the schemas (allOf){none}")
-        if node.never is not None and not self._tried(node.never, at, value, old):
+        if node.never is not None and not self.tried(node.never, at, value):
             self._whole(f"{fe.quote(at)} must not validate the schema (not)")
 
-    def _any_of(self, node: Node, at: str, value: Any, old: Any) -> None:
+    def _any_of(self, node: Node, at: str, value: Any) -> None:
         failures = []
         for rule in node.any_of:
-            causes = self._tried(rule, at, value, old)
+            causes = self.tried(rule, at, value)
             if not causes:
                 return
             failures.append((rule, causes))
         self._whole(f"{fe.quote(at)} must validate at least one schema (anyOf)")
-        self.causes += self._best(failures, at, value, old)
+        self.causes += self._best(failures, value)
 
-    def _one_of(self, node: Node, at: str, value: Any, old: Any) -> None:
-        tried = [(rule, self._tried(rule, at, value, old)) for rule in node.one_of]
+    def _one_of(self, node: Node, at: str, value: Any) -> None:
+        tried = [(rule, self.tried(rule, at, value)) for rule in node.one_of]
         passed = sum(not causes for _, causes in tried)
         if passed == 1:
             return
         found = f"Found {passed} valid alternatives" if passed else "Found none valid"
         self._whole(f"{fe.quote(at)} must validate one and only one schema (oneOf). {found}")
         if not passed:
-            self.causes += self._best(tried, at, value, old)
+            self.causes += self._best(tried, value)
 
-    def _tried(self, rule: Node, at: str, value: Any, old: Any) -> list[Cause]:
+    def tried(self, rule: Node, at: str, value: Any) -> list[Cause]:
+        """What one alternative has against a value; alternatives forgive nothing."""
         trial = Checker(self._base)
-        trial._check(rule, at, value, old)
+        trial._check(rule, at, value, NOTHING)
         return trial.causes
 
     @staticmethod
-    def _best(
-        failures: list[tuple[Node, list[Cause]]], at: str, value: Any, old: Any
-    ) -> list[Cause]:
+    def _best(failures: list[tuple[Node, list[Cause]]], value: Any) -> list[Cause]:
         """The causes of the alternative of which most was right, the first of equals."""
         if len(failures) == 1:
             return failures[0][1]
-        return max(failures, key=lambda failure: matched(failure[0], at, value, old))[1]
+        return max(failures, key=lambda failure: matched(failure[0], value))[1]
 
     def _field(self, at: str) -> str:
         name = at.removeprefix(".")
@@ -237,12 +241,12 @@ class Checker:
 
 
 _BY_KIND: Final[dict[type, Callable[[Checker, Node, str, Any, Any], None]]] = {
-    str: Checker._string,
-    int: Checker._number,
-    float: Checker._number,
-    bool: Checker._bool,
-    list: Checker._list,
-    dict: Checker._object,
+    str: Checker.string,
+    int: Checker.numeric,
+    float: Checker.numeric,
+    bool: Checker.boolean,
+    list: Checker.array,
+    dict: Checker.mapping,
 }
 
 
@@ -256,43 +260,41 @@ def _equals(value: Any, allowed: Any) -> bool:
     )
 
 
-def matched(node: Node, at: str, value: Any, old: Any = NOTHING) -> int:
+def matched(node: Node, value: Any) -> int:
     """How many checks of a schema a server counts as made and passed; it reports the alternative with most."""
     trial = Checker()
     if value is None:
         return int(not node.types or node.nullable)
     score = 2  # the alternatives and the enumeration are always counted
     if node.types or node.format:
-        trial._type(node, at, value, type(value))
+        trial.typed(node, "", value, type(value))
         score += 1 + (not trial.causes)
-    score += 1 + _matched_alternatives(node, at, value, old)
+    score += 1 + _matched_alternatives(node, value)
     match value:
         case str():
             known = node.format.replace("-", "") in schemaformats.FORMATS
             score += 1 + (bool(node.format) and known)
-        case bool():
-            pass
-        case int() | float():
+        case int() | float() if not isinstance(value, bool):
             score += 2
         case list():
             below = node.items
-            score += 2 + sum(matched(below, at, entry, old) for entry in value if below is not None)
+            score += 2 + sum(matched(below, entry) for entry in value if below is not None)
         case dict():
             members = ((node.member(name), entry) for name, entry in value.items())
-            score += 1 + sum(
-                matched(sub, at, entry, old) for sub, entry in members if sub is not None
-            )
+            score += 1 + sum(matched(sub, entry) for sub, entry in members if sub is not None)
+        case _:
+            pass
     return score + 1
 
 
-def _matched_alternatives(node: Node, at: str, value: Any, old: Any) -> int:
+def _matched_alternatives(node: Node, value: Any) -> int:
     trial = Checker()
-    score = sum(matched(rule, at, value, old) for rule in node.all_of)
-    any_passed = [rule for rule in node.any_of if not trial._tried(rule, at, value, old)]
-    one_passed = [rule for rule in node.one_of if not trial._tried(rule, at, value, old)]
+    score = sum(matched(rule, value) for rule in node.all_of)
+    any_passed = [rule for rule in node.any_of if not trial.tried(rule, "", value)]
+    one_passed = [rule for rule in node.one_of if not trial.tried(rule, "", value)]
     if node.any_of:
         chosen = any_passed[:1] or node.any_of
-        score += max(matched(rule, at, value, old) for rule in chosen)
+        score += max(matched(rule, value) for rule in chosen)
     if node.one_of and len(one_passed) < 2:
-        score += max(matched(rule, at, value, old) for rule in one_passed or node.one_of)
+        score += max(matched(rule, value) for rule in one_passed or node.one_of)
     return score
