@@ -12,13 +12,15 @@ from typing import Any, cast
 import pytest
 
 from korder.api import manifests
-from korder.embedded.apiserver import fielderrors, structural
+from korder.embedded.apiserver import crds, fielderrors, structural
 from korder.kube.client import Client
 from korder.net.http import Request
 from korder.testing.controlplane import ControlPlane
 
 HERE = Path(__file__).parent
 TABLE = runpy.run_path(str(HERE / "bad_objects.py"))
+CEL = runpy.run_path(str(HERE / "cel_expressions.py"))
+CRD_MISTAKES = runpy.run_path(str(HERE / "bad_definitions.py"))["MISTAKES"]
 RANDOM = runpy.run_path(str(HERE / "random_objects.py"))
 LANES = 8
 Object = dict[str, Any]
@@ -240,3 +242,56 @@ def _shaped(obj: Object) -> Object:
     made = deepcopy(obj)
     WIDGET.schema.shape(made)
     return made
+
+
+def _rules_of(sources: Iterable[str]) -> Object:
+    """A definition with one rule for each expression, which holds for one number only."""
+    crd = deepcopy(RANDOM["CRD"])
+    crd["metadata"]["name"] = "formulas.agree.korder.dev"
+    crd["spec"]["names"] = {
+        "plural": "formulas",
+        "singular": "formula",
+        "kind": "Formula",
+        "listKind": "FormulaList",
+    }
+    rules = [{"rule": f"self.number != {n} || ({text})"} for n, text in enumerate(sources)]
+    number = {"type": "integer"}
+    spec = {"type": "object", "properties": {"number": number}, "x-kubernetes-validations": rules}
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {
+        "type": "object",
+        "properties": {"spec": spec},
+    }
+    return cast("Object", crd)
+
+
+async def test_expressions_come_to_what_the_server_makes_of_them(
+    control_plane: ControlPlane, real: Real
+) -> None:
+    sources = [text for text in CEL["EXPRESSIONS"] if text not in CEL["ONLY_EMBEDDED"]]
+    kind = Kind(_rules_of(sources))
+    await control_plane.kubectl("apply", "-f", "-", input=json.dumps(kind.crd))
+    await control_plane.kubectl(
+        "wait", "--for=condition=Established", "crd", kind.crd["metadata"]["name"]
+    )
+
+    def work(number: int, text: str) -> Callable[[], Awaitable[str]]:
+        obj = {
+            "apiVersion": kind.base.removeprefix("/apis/"),
+            "kind": "Formula",
+            "spec": {"number": number},
+        }
+        return lambda: created(real, kind, obj, f"formula-{number}", text)
+
+    differences = await each(work(number, text) for number, text in enumerate(sources))
+    assert not differences, f"{len(differences)} differ:\n" + "\n".join(differences)
+
+
+@pytest.mark.parametrize("mistake", CRD_MISTAKES)
+async def test_a_wrong_definition_is_refused_in_the_servers_words(real: Real, mistake: str) -> None:
+    crd = CRD_MISTAKES[mistake]
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    code, answer = await real.ask("POST", path, crd, dryRun="All")
+    mine = deepcopy(crd)
+    crds.fill_defaults(mine)
+    assert code == 422, answer
+    assert ours(crds.check(mine)) == causes_of(answer)

@@ -29,6 +29,10 @@ ADMISSION: Final = ("object", "oldObject", "request", "params", "namespaceObject
 
 _PREFIX: Final = re.compile(r"^(?:[A-Z_]+: )?")
 _SUFFIX: Final = re.compile(r" \[[A-Z_]+\]$")
+_DOTTED: Final = re.compile(
+    r"ERROR: <input>:(?P<line>\d+):(?P<column>\d+): undeclared reference to '(?P<name>\w+\.[\w.]+)' "
+    r"\(in container ''\)\n \| (?P<text>.*)\n \| \.*\^"
+)
 _CONVERSION: Final = "type conversion error from 'string' to '"
 _WORDS: Final = (
     (re.compile(r'Key not found in map : "?(.*?)"?$', re.DOTALL), r"no such key: \1"),
@@ -127,7 +131,17 @@ def _first_problem(environment: cel.Env, source: str) -> str:
 
 
 def _issues(problem: RuntimeError) -> str:
-    return _SUFFIX.sub("", _PREFIX.sub("", str(problem), count=1))
+    return _DOTTED.sub(_first_name, _SUFFIX.sub("", _PREFIX.sub("", str(problem), count=1)))
+
+
+def _first_name(found: re.Match[str]) -> str:
+    """A server complains about the first part of an unknown `a.b`, the library about the last."""
+    whole, _, _ = found["name"].rpartition(".")
+    column = int(found["column"]) - len(whole)
+    name = whole.partition(".")[0]
+    line, text = found["line"], found["text"]
+    place = f"ERROR: <input>:{line}:{column}: undeclared reference to '{name}' (in container '')"
+    return f"{place}\n | {text}\n | {'.' * (column - 1)}^"
 
 
 def _told(text: str) -> str:

@@ -74,6 +74,11 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
     return items[start:end]
 
 
+def _keys(members: dict[Any, Any]) -> list[Any]:
+    """In one order, however often the same map is handed over; the library has none of its own."""
+    return sorted(members, key=lambda key: (type(key).__name__, key))
+
+
 def _find(text: str, pattern: str) -> str:
     found = re.search(schemapatterns.to_python(pattern), text, re.ASCII)
     return found.group() if found else ""
@@ -188,7 +193,7 @@ def _lists(book: Book) -> None:
         "sets.intersects", lambda a, b: any(_index(a, one) >= 0 for one in b), T.BOOL, _LIST, _LIST
     )
     book.call("k8s_keys", lambda items: list(range(len(items))), _LIST, T.LIST)
-    book.call("k8s_keys", list, _LIST, T.MAP)
+    book.call("k8s_keys", _keys, _LIST, T.MAP)
     book.call(
         "k8s_zip",
         lambda keys, values: dict(zip(keys, values, strict=True)),

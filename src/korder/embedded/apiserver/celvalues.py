@@ -244,7 +244,7 @@ def quantities(book: Book) -> None:
     """Amounts and versions."""
     book.call("quantity", _quantity, _TAGGED, T.STRING)
     book.call("isQuantity", _accepts(quantity.parse), T.BOOL, T.STRING)
-    book.add("sign", lambda q: (_amount(q).nano > 0) - (_amount(q).nano < 0), T.INT, _TAGGED)
+    book.call("sign", lambda q: (_amount(q).nano > 0) - (_amount(q).nano < 0), T.INT, _TAGGED)
     book.add("isInteger", _is_integer, T.BOOL, _TAGGED)
     book.add("asInteger", _as_integer, T.INT, _TAGGED)
     book.add("asApproximateFloat", lambda q: _amount(q).nano / 1e9, T.DOUBLE, _TAGGED)

@@ -81,6 +81,8 @@ def _versions(spec: Definition) -> Iterator[Cause]:
         name = version.get("name", "")
         if not re.fullmatch(_LABEL, name):
             yield fe.invalid(f"spec.versions[{index}].name", name, _NOT_A_LABEL)
+            if index == 0:
+                yield fe.invalid("spec.version", name, _NOT_A_LABEL)
         if not version.get("schema", {}).get("openAPIV3Schema"):
             yield fe.required(f"spec.versions[{index}].schema.openAPIV3Schema")
     if len({version.get("name") for version in versions}) < len(versions):

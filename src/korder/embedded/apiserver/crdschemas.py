@@ -266,7 +266,7 @@ def _rules(node: Node, at: str, loose: str, *, is_resource: bool = False) -> Ite
         try:
             rules.compile_rule(node, rule, is_resource=is_resource)
         except rules.RuleError as problem:
-            yield fe.invalid(f"{place}.{problem.member}", _as_go(rule), str(problem))
+            yield fe.unshown(f"{place}.{problem.member}", f"{_as_go(rule)}: {problem}")
         if rules.names_old(rule["rule"]):
             if loose:
                 detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {loose}"
@@ -283,10 +283,14 @@ def _rules(node: Node, at: str, loose: str, *, is_resource: bool = False) -> Ite
         yield from _rules(node.items, f"{at}.items", deeper, is_resource=node.items.embedded)
 
 
-def _as_go(rule: Schema) -> dict[str, Any]:
-    """A rule as a server prints it, with the names of its own struct."""
-    texts = {
-        name: rule.get(name[0].lower() + name[1:], "")
-        for name in ("Rule", "Message", "MessageExpression", "FieldPath")
+def _as_go(rule: Schema) -> str:
+    """A rule as a server prints it, with the names of its own struct in its own order."""
+    members = {
+        "Rule": rule.get("rule", ""),
+        "Message": rule.get("message", ""),
+        "MessageExpression": rule.get("messageExpression", ""),
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath", ""),
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
     }
-    return {**texts, "Reason": rule.get("reason"), "OptionalOldSelf": rule.get("optionalOldSelf")}
+    return f"{{{','.join(f'{fe.compact(name)}:{fe.compact(value)}' for name, value in members.items())}}}"

@@ -17,6 +17,14 @@ _DOLLAR: Final = re.compile(r"(\\.)|(\[\^?\]?(?:\\.|[^\]])*\])|(\$)", re.DOTALL)
 _RE2: Final = cel.NewEnv(variables={"text": cel.Type.STRING, "pattern": cel.Type.STRING}).compile(
     "text.matches(pattern)"
 )
+_GO_WORDS: Final = {
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "unexpected )": "unexpected )",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+}
 
 Matcher = Callable[[str], object]
 
@@ -28,11 +36,11 @@ def matcher(pattern: str) -> Matcher:
     Raises:
         ValueError: Go would refuse the pattern.
     """
-    if _NOT_PLAIN.search(pattern) is None:
-        return re.compile(to_python(pattern), re.ASCII).search
     problem = _error(pattern)
     if problem:
         raise ValueError(problem)
+    if _NOT_PLAIN.search(pattern) is None:
+        return re.compile(to_python(pattern), re.ASCII).search
 
     def search(text: str) -> bool:
         return bool(_RE2.eval(data={"text": text, "pattern": pattern}).value())
@@ -47,4 +55,7 @@ def to_python(pattern: str) -> str:
 
 def _error(pattern: str) -> str:
     answer = _RE2.eval(data={"text": "", "pattern": pattern})
-    return str(answer.value()) if answer.type() == cel.Type.ERROR else ""
+    if answer.type() != cel.Type.ERROR:
+        return ""
+    why, _, where = str(answer.value()).partition("regular expression: ")[2].rpartition(": ")
+    return f"error parsing regexp: {_GO_WORDS.get(why, why)}: `{where}`"
