@@ -5,13 +5,35 @@ from pathlib import Path
 import runpy
 from typing import Any, cast
 
+from hypothesis import given, strategies as st
 import pytest
 
 from korder.api import manifests
-from korder.embedded.apiserver import crds
+from korder.embedded.apiserver import crds, crdshape
 
 TABLE = runpy.run_path(str(Path(__file__).parents[1] / "e2e" / "bad_definitions.py"))
 GOOD, MISTAKES = TABLE["GOOD"], TABLE["MISTAKES"]
+WORDS = [
+    "group",
+    "names",
+    "versions",
+    "schema",
+    "openAPIV3Schema",
+    "properties",
+    "type",
+    "items",
+    "anyOf",
+    "default",
+    "kind",
+]
+JSONS = (
+    st.none()
+    | st.booleans()
+    | st.text(max_size=3)
+    | st.just([])
+    | st.just([{}])
+    | st.sampled_from(["object", "array"])
+)
 
 
 @pytest.mark.parametrize("crd", manifests.all_crds(), ids=lambda crd: crd["metadata"]["name"])
@@ -70,3 +92,59 @@ def test_a_definition_with_taken_names_is_not() -> None:
         '"thing" is already in use',
     )
     assert (established["status"], established["reason"]) == ("False", "NotAccepted")
+
+
+def test_every_definition_of_the_tables_is_readable() -> None:
+    assert [crdshape.malformed(crd) for crd in (*MISTAKES.values(), *manifests.all_crds())] == [
+        ""
+    ] * (len(MISTAKES) + len(manifests.KINDS))
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"group": 5}, "$.spec.group"),
+        ({"versions": "v1"}, "$.spec.versions"),
+        ({"names": {"shortNames": "x"}}, "$.spec.names.shortNames"),
+        (
+            {"versions": [{"schema": {"openAPIV3Schema": {"properties": {"a": []}}}}]},
+            "openAPIV3Schema.properties[...]",
+        ),
+        ({"versions": [{"schema": {"openAPIV3Schema": {"anyOf": {}}}}]}, "openAPIV3Schema.anyOf"),
+    ],
+)
+def test_what_cannot_be_read_is_named_by_its_place(change: dict[str, Any], place: str) -> None:
+    assert place in crdshape.malformed({**GOOD, "spec": {**GOOD["spec"], **change}})
+
+
+@given(
+    spec=st.recursive(
+        JSONS,
+        lambda below: st.dictionaries(st.sampled_from(WORDS), below, max_size=4),
+        max_leaves=15,
+    )
+)
+@pytest.mark.slow
+def test_what_can_be_read_can_be_judged(spec: Any) -> None:
+    crd = {**GOOD, "spec": spec}
+    if not crdshape.malformed(crd):
+        made = deepcopy(crd)
+        crds.fill_defaults(made)
+        crds.check(made)
+
+
+def test_nulls_in_a_definition_are_absent() -> None:
+    made = deepcopy(GOOD)
+    spec = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec |= {"properties": None, "anyOf": None, "pattern": None, "x-kubernetes-validations": None}
+    assert crdshape.malformed(made) == ""
+    crds.fill_defaults(made)
+    assert crds.check(made) == []
+
+
+def test_a_bad_pattern_does_not_hide_behind_a_path() -> None:
+    made = deepcopy(MISTAKES["a pattern that is none"])
+    schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    schema["x-kubernetes-validations"] = [{"rule": "true", "fieldPath": ".a"}]
+    (cause,) = crds.check(made)
+    assert cause.message.endswith("error parsing regexp: missing closing ): `(a|b`")

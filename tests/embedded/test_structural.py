@@ -267,6 +267,7 @@ JSONS = st.recursive(
 
 
 @given(spec=JSONS)
+@pytest.mark.slow
 def test_no_object_is_too_strange_to_be_judged(spec: Any) -> None:
     schema = WIDGET
     obj = {

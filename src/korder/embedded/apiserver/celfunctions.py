@@ -228,6 +228,7 @@ def _strings(book: Book) -> None:
     book.add("trim", str.strip, text, text)
     book.add("format", _format, text, text, _LIST)
     book.call("strings.quote", fielderrors.quote, text, text)
+    book.add("k8s_matches", schemapatterns.search, T.BOOL, text, text)
     book.add("find", _find, text, text, text)
     book.add("findAll", _find_all, _TEXTS, text, text)
     book.add("findAll", _find_all, _TEXTS, text, text, number)

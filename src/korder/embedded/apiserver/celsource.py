@@ -1,7 +1,7 @@
 """Rewrites CEL texts where Kubernetes knows more than the CEL library: macros it lacks, and types from schemas.
 
 Called by `cel` before a text is compiled. Works on tokens, not on a syntax tree, because the library shows none. What it
-does: macros with two variables become macros with one, validators of named formats answer optionals, `Object{...}` and
+does: `matches` gets a memory, macros with two variables become macros with one, validators of named formats answer optionals, `Object{...}` and
 `JSONPatch{...}` become maps, fields are looked up in the schema, and texts that a schema calls timestamps or durations are
 read as such where they are used.
 """
@@ -162,6 +162,20 @@ def expand(source: str) -> str:
         if changed is None:
             break
         source = changed
+    return _remembered(source) if ".matches(" in source else source
+
+
+def _remembered(source: str) -> str:
+    """`matches` with a memory; the library's own reads the pattern at each call."""
+    pieces = _Pieces(source)
+    for index in range(len(pieces.all) - 1, 0, -1):
+        token = pieces.all[index]
+        if (
+            token.text == "matches"
+            and pieces.is_mark(index - 1, ".")
+            and pieces.is_mark(index + 1, "(")
+        ):
+            source = f"{source[: token.at]}k8s_{source[token.at :]}"
     return source
 
 

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions: their own defaults, what a server refuses, and the status it gives them.
 
-The server's write path calls `fill_defaults` and `check` when a definition is written, and `status_of` once it is stored. A
-definition whose versions all have the same schema is reported at `spec.validation`, as if it had only one; that is how a
+The server's write path calls `fill_defaults` and `check` when a definition is written, after `crdshape` found it readable, and
+`status_of` once it is stored. A definition whose versions all have the same schema is reported at `spec.validation`, as if it had only one; that is how a
 server holds it.
 """
 
@@ -25,6 +25,9 @@ _NOT_A_DOMAIN: Final = (
     "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     rf"'{_PART}(\.{_PART})*')"
 )
+_DATA: Final = frozenset({"default", "enum", "example"})
+"""Words of a schema after which anything may stand."""
+
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = (
     "binary", "byte", "date", "date-time", "double", "float", "int32", "int64", "password",
@@ -32,8 +35,8 @@ _COLUMN_FORMATS: Final = (
 
 
 def fill_defaults(crd: dict[str, Any]) -> None:
-    """What a server adds to a definition, in place."""
-    spec = crd.setdefault("spec", {})
+    """What a server makes of a definition before it looks at it, in place: nulls are absent, names are complete."""
+    spec = crd["spec"] = _without_nulls(crd.get("spec") or {})
     names = spec.setdefault("names", {})
     if names.get("kind"):
         names.setdefault("singular", names["kind"].lower())
@@ -44,8 +47,18 @@ def fill_defaults(crd: dict[str, Any]) -> None:
         version.setdefault("storage", False)
 
 
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {name: member for name, member in value.items() if member is not None}
+        return {
+            name: member if name in _DATA else _without_nulls(member)
+            for name, member in kept.items()
+        }
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
 def check(crd: Definition) -> list[Cause]:
-    """What is wrong with a definition."""
+    """What is wrong with a definition whose defaults are filled in."""
     spec = crd.get("spec", {})
     names = spec.get("names", {})
     found = list(_name(crd, spec, names))

@@ -244,8 +244,15 @@ def _rule_words(schema: Schema, at: str) -> Iterator[Cause]:
             yield fe.required(f"{place}.message", detail)
         if rule.get("reason") and rule["reason"] not in _REASONS:
             yield fe.not_supported(f"{place}.reason", rule["reason"], _REASONS)
-        if path and rules.field_path(compile_node(schema), path) is None:
+        if path and _leads_nowhere(schema, path):
             yield fe.invalid(f"{place}.fieldPath", path, "must be a valid path")
+
+
+def _leads_nowhere(schema: Schema, path: str) -> bool:
+    try:
+        return rules.field_path(compile_node(schema), path) is None
+    except ValueError:  # a pattern is none, which is reported elsewhere
+        return False
 
 
 def _defaults(node: Node, at: str) -> Iterator[Cause]:

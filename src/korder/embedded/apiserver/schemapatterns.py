@@ -2,11 +2,12 @@
 
 Called when a schema is compiled and by CEL's regex functions. Most patterns of CRDs are simple enough for Python's `re`
 to give the same answer as RE2, and in a tenth of the time; the rest (repeated groups, which could also backtrack for
-ever, and syntax that Python lacks) run on the RE2 inside the CEL library.
+ever, and syntax that Python lacks) run on the RE2 inside the CEL library. That one reads its pattern anew each time, which
+takes longer than anything else in a check, so its answers are remembered: the same few texts come again and again.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 import re
 from typing import Final
 
@@ -41,11 +42,17 @@ def matcher(pattern: str) -> Matcher:
         raise ValueError(problem)
     if _NOT_PLAIN.search(pattern) is None:
         return re.compile(to_python(pattern), re.ASCII).search
+    return partial(_re2, pattern)
 
-    def search(text: str) -> bool:
-        return bool(_RE2.eval(data={"text": text, "pattern": pattern}).value())
 
-    return search
+def search(text: str, pattern: str) -> bool:
+    """Whether a text contains a pattern; the rules' `matches`."""
+    return bool(matcher(pattern)(text))
+
+
+@lru_cache(maxsize=8192)
+def _re2(pattern: str, text: str) -> bool:
+    return bool(_RE2.eval(data={"text": text, "pattern": pattern}).value())
 
 
 def to_python(pattern: str) -> str:
