@@ -285,3 +285,67 @@ def test_no_object_is_too_strange_to_be_judged(spec: Any) -> None:
 
 
 WIDGET = schema_of(RANDOM["CRD"])
+
+
+def test_a_rule_that_was_false_before_is_forgiven_where_nothing_changed() -> None:
+    part = {
+        "type": "object",
+        "properties": {"x": {"type": "integer"}},
+        "x-kubernetes-validations": [{"rule": "self.x < 5"}],
+    }
+    schema = a_schema(a=part, b=part)
+    old, new = an_object(a={"x": 9}, b={"x": 9}), an_object(a={"x": 9}, b={"x": 8})
+    assert [cause.field for cause in schema.check_create(new)] == ["spec.a", "spec.b"]
+    assert [cause.field for cause in schema.check_update(new, old)] == ["spec.b"]
+
+
+def test_a_list_that_had_duplicates_may_keep_them() -> None:
+    tags = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
+    schema = a_schema(tags=tags, a={"type": "string"})
+    old = an_object(tags=["x", "x"])
+    assert schema.check_update(an_object(tags=["x", "x"], a="new"), old) == []
+    assert len(schema.check_update(an_object(tags=["x", "x"]), an_object(tags=["x"]))) == 1
+
+
+def test_parts_of_seconds_and_spans_count() -> None:
+    schema = a_schema(
+        a={"type": "string", "format": "date-time"}, span={"type": "string", "format": "duration"}
+    )
+    rule = {"rule": "self.a > timestamp('2030-01-01T00:00:00Z') && self.span > duration('90m')"}
+    ruled = deepcopy(dict(schema.node.schema))
+    ruled["properties"]["spec"]["x-kubernetes-validations"] = [rule]
+    compiled = structural.compile_schema(ruled)
+    assert compiled.check_create(an_object(a="2030-01-01T00:00:00.5Z", span="2 hours")) == []
+    assert compiled.check_create(an_object(a="2030-01-01T00:00:00Z", span="2h")) != []
+    assert compiled.check_create(an_object(a="2030-01-01T00:00:01Z", span="89m")) != []
+
+
+def test_whole_numbers_are_doubles_where_the_schema_says_number() -> None:
+    schema = structural.compile_schema(
+        {
+            "type": "object",
+            "properties": {"x": {"type": "number"}},
+            "x-kubernetes-validations": [{"rule": "self.x + 0.5 > 1.0"}],
+        }
+    )
+    assert schema.check_create({"x": 1}) == []
+    assert len(schema.check_create({"x": 0})) == 1
+
+
+def test_of_failed_alternatives_the_one_that_fits_best_is_told() -> None:
+    alternatives = [
+        {"required": ["a", "b"]},
+        {"required": ["c"], "properties": {"x": {"maximum": 3}, "y": {"maximum": 3}}},
+    ]
+    schema = a_schema(
+        part={
+            "type": "object",
+            "properties": {name: {"type": "integer"} for name in "abcxy"},
+            "anyOf": alternatives,
+        }
+    )
+    causes = schema.check_create(an_object(part={"x": 1, "y": 1}))
+    assert [(cause.field, cause.message) for cause in causes] == [
+        ("<nil>", 'Invalid value: "": "spec.part" must validate at least one schema (anyOf)'),
+        ("spec.part.c", "Required value"),
+    ]
