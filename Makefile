@@ -59,7 +59,7 @@ bench: $(READY) ## print the benchmark table, write build/bench.json (ONLY=name 
 soak: $(READY) ## long runs: SEEDS=20 rounds of trouble, thousands of examples for every property
 	@$(PROGRAMS) && \
 	  KORDER_SEEDS=$(SEEDS) $(BIN)/pytest -m soak --timeout 0
-	@$(PYTEST) -m "not e2e and not soak" --hypothesis-profile soak --timeout 0 tests/api tests/runtime
+	@$(PYTEST) -m "not e2e and not soak" --hypothesis-profile soak --timeout 0 tests/api tests/runtime tests/embedded
 
 manifests: $(READY) ## write manifests/ from the types
 	@$(BIN)/korder manifests --output manifests
