@@ -46,8 +46,10 @@ def verdict(schema: structural.Structural, row: Any) -> list[fielderrors.Cause]:
         return schema.check_create(after)
     schema.shape(before)
     if row.status:
-        written = {"status": after["status"]} if "status" in after else {}
-        return schema.check_status({**before, **written}, before)
+        written = {name: part for name, part in before.items() if name != "status"}
+        if "status" in after:
+            written["status"] = after["status"]
+        return schema.check_status(written, before)
     if "status" in before:
         after["status"] = before["status"]
     return schema.check_update(after, before)
