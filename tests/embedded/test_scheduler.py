@@ -243,7 +243,7 @@ async def test_a_pod_pushes_nobody(world: World, priority: int, policy: str, not
 async def test_a_nomination_keeps_the_room_for_its_pod_even_while_that_is_gated(
     world: World,
 ) -> None:
-    world.add(a_node("n1"), a_pod("guardian").requesting(cpu="4").on("n1"))
+    world.add(a_node("n1"), prioritized(a_pod("guardian").requesting(cpu="4"), 9).on("n1"))
     world.add(prioritized(a_pod("owner").requesting(cpu="4").gated_by("g"), 5))
     world.add(prioritized(a_pod("rival").requesting(cpu="4"), 5))
     async with world.scheduling():
@@ -350,8 +350,9 @@ async def test_with_every_kind_of_trouble_nothing_is_overbooked_and_all_that_fit
     world = World(clock, seed)
     rng = random.Random(seed)
     world.add(*(a_node(f"n{i}") for i in range(4)))
-    for fault in (Fault.LOST_BEFORE, Fault.LOST_AFTER, Fault.CONFLICT, Fault.BROKEN, Fault.CUT):
+    for fault in (Fault.LOST_BEFORE, Fault.LOST_AFTER, Fault.BROKEN, Fault.CUT):
         world.wire.rules.append(Rule(fault, chance=0.1))
+    world.wire.rules.append(Rule(Fault.CONFLICT, binding, chance=0.2))
     async with world.scheduling():
         for i in range(40):
             cpu = rng.choice(("500m", "1", "2"))
