@@ -145,7 +145,7 @@ async def test_an_unschedulable_pod_says_why_in_the_words_of_kube_scheduler(worl
     )
     message = (
         "0/4 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable,"
-        " 2 Insufficient cpu. preemption: 0/4 nodes are available:"
+        " 2 Insufficient cpu. no new claims to deallocate, preemption: 0/4 nodes are available:"
         " 4 Preemption is not helpful for scheduling."
     )
     async with world.scheduling():
@@ -235,7 +235,10 @@ async def test_a_pod_pushes_nobody(world: World, priority: int, policy: str, not
     )
     async with world.scheduling():
         await asyncio.sleep(5)
-        message = f"0/1 nodes are available: 1 Insufficient cpu. preemption: {note}"
+        message = (
+            "0/1 nodes are available: 1 Insufficient cpu."
+            f" no new claims to deallocate, preemption: {note}"
+        )
         assert world.told("p") == ("False", "Unschedulable", message)
         assert world.node_of("a") == "n1"
 

@@ -16,6 +16,8 @@ from korder.embedded.actors.scheduling.tenants import Tenant
 from korder.embedded.actors.scheduling.trial import Trial
 
 _FEW = 100
+_NO_CLAIMS = "no new claims to deallocate"
+"""What kube-scheduler's plugin for resource claims has to say about every pod without one."""
 _NOT_NAMED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 
 
@@ -93,4 +95,4 @@ def _fail(
     if isinstance(answer, Eviction):
         return Unschedulable(message, answer.node, answer.victims)
     kept = trial.tenant.pod.status.nominated_node_name if answer.keeps_nomination else ""
-    return Unschedulable(f"{message} preemption: {answer.note}", kept)
+    return Unschedulable(f"{message} {_NO_CLAIMS}, preemption: {answer.note}", kept)
