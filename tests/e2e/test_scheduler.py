@@ -24,7 +24,7 @@ from korder.testing.controlplane import ControlPlane
 from korder.testing.nodes import simulated_nodes
 from korder.testing.scheduler import running_scheduler
 
-CLUSTERS = 40
+CLUSTERS = 80
 SOAK_CLUSTERS = 15 * int(os.environ.get("KORDER_SEEDS", "20"))
 
 
