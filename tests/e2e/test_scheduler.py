@@ -19,7 +19,7 @@ from korder.kube.client import Client
 from korder.kube.connect import open_client
 from korder.kube.request import Deletion
 from korder.runtime.clock import Clock, SystemClock
-from korder.testing.builders import PodBuilder, a_pod
+from korder.testing.builders import PodBuilder, a_node, a_pod
 from korder.testing.controlplane import ControlPlane
 from korder.testing.nodes import simulated_nodes
 from korder.testing.scheduler import running_scheduler
@@ -87,6 +87,15 @@ async def message_of(client: Client, name: str) -> str:
     return told.message if told is not None and told.reason == "Unschedulable" else ""
 
 
+async def nominate(client: Client, key: Key, node: str) -> None:
+    body: JSON = {"status": {"nominatedNodeName": node}}
+    await client.patch(PODS, key, body, subresource="status")
+
+
+async def lift_the_gate(client: Client, key: Key) -> None:
+    await client.patch(PODS, key, {"spec": {"schedulingGates": None}})
+
+
 async def test_pods_are_bound_and_run_until_the_nodes_are_full(ours: Client) -> None:
     async with asyncio.TaskGroup() as group:
         for i in range(9):
@@ -118,7 +127,7 @@ async def test_a_gated_pod_is_scheduled_when_its_gate_is_lifted(ours: Client) ->
     await until(lambda: running(ours, "free"))
     gated = await pod_named(ours, "gated")
     assert [c.reason for c in gated.status.conditions] == ["SchedulingGated"]
-    await ours.patch(PODS, Key("default", "gated"), {"spec": {"schedulingGates": None}})
+    await lift_the_gate(ours, Key("default", "gated"))
     await until(lambda: running(ours, "gated"))
 
 
@@ -161,13 +170,12 @@ async def test_a_handed_over_room_is_not_stolen(ours: Client) -> None:
     await ours.create(PODS, intruder.json)
     await ours.create(PODS, whole.but({"metadata": {"name": "owner"}}).gated_by("g").json)
     owner = Key("default", "owner")
-    nominated: JSON = {"status": {"nominatedNodeName": "n1"}}
-    await ours.patch(PODS, owner, nominated, subresource="status")
+    await nominate(ours, owner, "n1")
     await until(lambda: message_of(ours, "intruder"))
     await ours.delete(PODS, Key("default", "guardian"))
     await asyncio.sleep(3)
     assert (await pod_named(ours, "intruder")).spec.node_name == ""
-    await ours.patch(PODS, owner, {"spec": {"schedulingGates": None}})
+    await lift_the_gate(ours, owner)
     await until(lambda: running(ours, "owner"))
     assert (await pod_named(ours, "intruder")).spec.node_name == ""
 
@@ -365,6 +373,8 @@ class Contest:
         for i in range(rng.randrange(7)):
             seated = a_random_pod(rng, f"seated{i}").on(rng.choice(names))
             await self._client.create(PODS, seated.json)
+        if rng.random() < 0.4:
+            await self._promise(a_random_pod(rng, "promised"), rng.choice(names))
         await self._settle(names[-1])
         cluster = await self._picture()
         pod = a_wishful_pod(rng)
@@ -401,6 +411,11 @@ class Contest:
                     return pod.spec.node_name, told.message if told is not None else ""
                 await asyncio.sleep(0.003)
 
+    async def _promise(self, pod: PodBuilder, node: str) -> None:
+        made = await self._client.create(PODS, pod.gated_by("ticket").json)
+        key = Key(made.metadata.namespace, made.metadata.name)
+        await nominate(self._client, key, node)
+
     async def _settle(self, last: str) -> None:
         """Waits until kube-scheduler knows the last node, and so all of them."""
         everything: JSON = [{"operator": "Exists"}]
@@ -420,7 +435,11 @@ class Contest:
         for node in (await self._client.list(NODES)).items:
             cluster.set_node(node.metadata.name, node)
         for pod in (await self._client.list(PODS)).items:
-            cluster.seat(tenants.measure(pod), pod.spec.node_name)
+            tenant = tenants.measure(pod)
+            if pod.spec.node_name:
+                cluster.seat(tenant, pod.spec.node_name)
+            else:
+                cluster.promise(tenant, pod.status.nominated_node_name)
         return cluster
 
     async def _clear(self) -> None:
@@ -450,3 +469,32 @@ async def test_we_say_of_every_node_what_kube_scheduler_says_and_why(
         differences = [line for seed in seeds for line in await contest.round(seed)]
         assert differences == []
         assert min(contest.feasible, contest.refused) > len(seeds) // 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "left"),
+    [
+        pytest.param("PreemptLowerPriority", "", id="is withdrawn"),
+        pytest.param("Never", "n1", id="stays with a pod that never preempts"),
+    ],
+)
+async def test_after_a_failed_attempt_a_nomination(
+    a_control_plane: Callable[..., Awaitable[ControlPlane]], clock: Clock, policy: str, left: str
+) -> None:
+    plane = await a_control_plane(without=("kube-controller-manager",))
+    await plane.kubectl(
+        "create", "priorityclass", "some", "--value=0", f"--preemption-policy={policy}"
+    )
+    async with client_of(plane) as client, running_scheduler(client, clock=clock, name="ours"):
+        await client.create(NODES, a_node("n1").json)
+        for scheduler in ("default-scheduler", "ours"):
+            spec: JSON = {"priorityClassName": "some", "schedulerName": scheduler}
+            pod = a_pod(scheduler).requesting(cpu="9").gated_by("ticket").but({"spec": spec})
+            key = Key("default", scheduler)
+            await client.create(PODS, pod.json)
+            await nominate(client, key, "n1")
+            await lift_the_gate(client, key)
+            await until(lambda name=scheduler: message_of(client, name))
+        pods = [await pod_named(client, name) for name in ("default-scheduler", "ours")]
+        assert [pod.status.nominated_node_name for pod in pods] == [left, left]
+        assert await message_of(client, "ours") == await message_of(client, "default-scheduler")
