@@ -116,6 +116,15 @@ async def test_urgent_pods_come_first_then_older_ones(world: World) -> None:
         assert len(names) == 4
 
 
+async def test_an_urgent_pod_overtakes_one_whose_turn_has_come_but_not_begun(world: World) -> None:
+    world.add(a_node("n1"))
+    async with world.scheduling():
+        world.add(a_pod("low").requesting(cpu="3"))
+        world.add(prioritized(a_pod("high").requesting(cpu="3"), 5, "Never"))
+        await asyncio.sleep(5)
+        assert (world.node_of("low"), world.node_of("high")) == ("", "n1")
+
+
 async def test_a_pod_of_another_scheduler_is_left_alone(world: World) -> None:
     world.add(a_node("n1"), a_pod("foreign").but({"spec": {"schedulerName": "other"}}))
     world.add(a_pod("ours").but({"spec": {"schedulerName": "mine"}}), a_pod("plain"))
@@ -174,6 +183,32 @@ async def test_a_pod_that_does_not_fit_is_tried_again_when_another_leaves(world:
         world.remove("big")
         await asyncio.sleep(0.1)
         assert world.node_of("p") == "n1"
+
+
+async def test_heartbeats_of_nodes_are_no_reason_to_try_again(world: World) -> None:
+    world.add(a_node("n1"), a_pod("p").requesting(cpu="100"))
+    async with world.scheduling():
+        for i in range(100):
+            ready = {"type": "Ready", "status": "True", "message": str(i)}
+            world.server.merge(f"{NODES}/n1", {"status": {"conditions": [ready]}})
+            await asyncio.sleep(0.5)
+        (event,) = [o for path, o in world.server.objects.items() if "/events/" in path]
+        assert "series" not in event
+
+
+async def test_a_pod_that_seeks_another_is_tried_again_when_that_comes(world: World) -> None:
+    term: JSON = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    required: JSON = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    world.add(a_node("n1"), a_node("n2"))
+    world.add(a_pod("p").but({"spec": {"affinity": {"podAffinity": required}}}))
+    async with world.scheduling():
+        await asyncio.sleep(5)
+        world.add(a_pod("friend").labelled({"app": "web"}).on("n2"))
+        await asyncio.sleep(0.1)
+        assert world.node_of("p") == "n2"
 
 
 async def test_retries_are_paused_longer_and_longer_however_much_happens(world: World) -> None:
@@ -282,7 +317,33 @@ async def test_a_failed_attempt_clears_the_nomination_and_frees_the_room(world: 
         assert world.node_of("small") == "n1"
 
 
-async def test_the_end_of_a_nominated_pod_lets_others_try_again(world: World) -> None:
+async def test_a_cleared_nomination_frees_the_room_even_if_that_cannot_be_written(
+    world: World,
+) -> None:
+    world.add(a_node("n1"), a_pod("other").requesting(cpu="3").on("n1"))
+    world.add(a_pod("p").requesting(cpu="2").but({"status": {"nominatedNodeName": "n1"}}))
+    world.wire.rules.append(Rule(Fault.BROKEN, lambda request: "/p/status" in request.target))
+    async with world.scheduling():
+        await asyncio.sleep(0.5)
+        world.add(a_pod("small").requesting(cpu="1"))
+        await asyncio.sleep(0.3)
+        assert world.pod("p").status.nominated_node_name == "n1"
+        assert world.node_of("small") == "n1"
+
+
+async def test_who_pushes_others_aside_takes_the_nominations_of_lesser_pods(world: World) -> None:
+    world.add(a_node("n1"), a_pod("victim").requesting(cpu="4").on("n1"))
+    owner = prioritized(a_pod("owner").requesting(cpu="4").gated_by("g"), 1)
+    world.add(owner.but({"status": {"nominatedNodeName": "n1"}}))
+    world.add(prioritized(a_pod("urgent").requesting(cpu="4"), 9))
+    async with world.scheduling():
+        await asyncio.sleep(5)
+        assert world.node_of("urgent") == "n1"
+        assert world.pod("owner").status.nominated_node_name == ""
+
+
+@pytest.mark.parametrize("end", ["is deleted", "is withdrawn"])
+async def test_the_end_of_a_nomination_lets_others_try_again(world: World, end: str) -> None:
     world.add(a_node("n1"), a_pod("owner").requesting(cpu="4").gated_by("g"))
     async with world.scheduling():
         world.change("owner", {"status": {"nominatedNodeName": "n1"}})
@@ -290,7 +351,10 @@ async def test_the_end_of_a_nominated_pod_lets_others_try_again(world: World) ->
         world.add(a_pod("p").requesting(cpu="1"))
         await asyncio.sleep(20)
         assert world.node_of("p") == ""
-        world.remove("owner")
+        if end == "is deleted":
+            world.remove("owner")
+        else:
+            world.change("owner", {"status": {"nominatedNodeName": None}})
         await asyncio.sleep(0.1)
         assert world.node_of("p") == "n1"
 

@@ -173,8 +173,13 @@ def test_spread_allows_only_the_emptier_domains() -> None:
     )
     assert feasible(spreading(), cluster) == {"b1"}
     assert feasible(spreading(2), cluster) == {"a1", "a2", "b1"}
-    assert feasible(spreading(minDomains=3, maxSkew=1), cluster) == {"b1"}
     assert feasible(spreading().labelled({"app": "other"}), cluster) == {"a1", "a2", "b1"}
+
+
+def test_with_fewer_domains_than_asked_for_every_domain_is_taken_as_crowded() -> None:
+    cluster = a_cluster(zoned("a1", "a"), zoned("b1", "b"), web("v", "a1"), web("w", "b1"))
+    assert feasible(spreading(), cluster) == {"a1", "b1"}
+    assert feasible(spreading(minDomains=3), cluster) == set()
 
 
 def test_spread_counts_only_the_nodes_a_pod_may_choose() -> None:
@@ -221,9 +226,36 @@ def test_affinity_between_pods() -> None:
 
 
 def test_the_first_of_a_group_that_seeks_itself_may_start() -> None:
-    cluster = a_cluster(zoned("a1", "a"), a_node("bare"))
+    cluster = a_cluster(zoned("a1", "a"), zoned("b1", "b"), a_node("bare"))
+    member = near("podAffinity").labelled({"app": "web"})
     assert feasible(near("podAffinity"), cluster) == set()
-    assert feasible(near("podAffinity").labelled({"app": "web"}), cluster) == {"a1"}
+    assert feasible(member, cluster) == {"a1", "b1"}
+    cluster.seat(tenants.measure(web("w", "a1").build()), "a1")
+    assert feasible(member, cluster) == {"a1"}
+
+
+def test_a_friend_that_is_only_nominated_is_not_there_yet() -> None:
+    cluster = a_cluster(zoned("a1", "a"), zoned("b1", "b"))
+    cluster.promise(tenants.measure(web("w", "").build()), "a1")
+    assert feasible(near("podAffinity"), cluster) == set()
+
+
+def test_a_nominated_pod_keeps_away_those_it_shuns_if_a_seated_one_does() -> None:
+    """kube-scheduler does not look at anti-affinity at all as long as only a nominated pod has any."""
+    cluster = a_cluster(zoned("a1", "a"), zoned("b1", "b"), zoned("c1", "c"))
+    cluster.promise(tenants.measure(near("podAntiAffinity").build()), "a1")
+    visitor = a_pod("visitor").labelled({"app": "web"})
+    assert feasible(visitor, cluster) == {"a1", "b1", "c1"}
+    recluse = near("podAntiAffinity").but({"metadata": {"name": "recluse"}}).build()
+    cluster.seat(tenants.measure(recluse), "b1")
+    assert feasible(visitor, cluster) == {"c1"}
+
+
+def test_the_nominated_node_comes_before_a_better_one() -> None:
+    seated = a_pod("seated").requesting(cpu="1", memory="2Gi").on("n2")
+    cluster = a_cluster(a_node("n1"), a_node("n2"), seated)
+    nominated = a_pod("p").but({"status": {"nominatedNodeName": "n2"}})
+    assert chosen(nominated, cluster) == Found("n2")
 
 
 def test_seated_pods_keep_away_those_they_shun() -> None:

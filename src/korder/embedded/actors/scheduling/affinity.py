@@ -76,7 +76,10 @@ class Neighbours:
 
 
 def around(tenant: Tenant, cluster: Cluster) -> Neighbours | None:
-    """The neighbourhood of a pod, if any pod seeks or shuns another in a way that concerns it."""
+    """The neighbourhood of a pod, unless it seeks and shuns nobody and no seated pod shuns it.
+
+    In that case kube-scheduler does not look at pods that are only nominated either.
+    """
     shunning: Counter[Pair] = Counter()
     for term, by_node in cluster.shunned.items():
         if _means(term, tenant, cluster):
