@@ -36,7 +36,7 @@ class World:
     @asynccontextmanager
     async def scheduling(self, **options: str) -> AsyncIterator[None]:
         async with running_scheduler(self.client, clock=self.clock, **options):
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(1)
             yield
 
     def add(self, *objects: NodeBuilder | PodBuilder) -> None:
