@@ -12,13 +12,13 @@ binding fails or its answer is lost it is repeated, which is harmless, and after
 from datetime import datetime, timedelta
 import random
 
-from korder.api import core, instant
+from korder.api import core
 from korder.api.core import NAMESPACES, NODES, PODS, Namespace, Node, Pod
-from korder.api.meta import JSON, Key, key_of
-from korder.api.plan import NOTHING, Delete, EventType, Notice, Patch, PatchType, Plan, Post
-from korder.embedded.actors.scheduling import choice, preemption, tenants
+from korder.api.meta import Key, key_of
+from korder.api.plan import NOTHING, Plan
+from korder.embedded.actors.scheduling import choice, plans, tenants
 from korder.embedded.actors.scheduling.backlog import Backlog
-from korder.embedded.actors.scheduling.choice import Found, Unschedulable
+from korder.embedded.actors.scheduling.choice import Found
 from korder.embedded.actors.scheduling.cluster import Cluster
 from korder.embedded.actors.scheduling.tenants import Tenant
 from korder.runtime.clock import Clock
@@ -27,7 +27,6 @@ from korder.runtime.store import Change
 
 DEFAULT = "default-scheduler"
 BINDING_PATIENCE = timedelta(seconds=5)
-_SCHEDULED = "PodScheduled"
 
 
 class Scheduler:
@@ -56,7 +55,7 @@ class Scheduler:
         if pod is None:
             return self._next(NOTHING)
         if pod.spec.scheduling_gates and self._is_ours(pod):
-            return self._next(_gated(pod, now))
+            return self._next(plans.gated(pod, now))
         due = self._backlog.ripen(key, now)
         if self._backlog.first() != key:
             return self._next(Plan().wake(due))
@@ -77,44 +76,20 @@ class Scheduler:
             self._cluster.seat(tenant, decision.node)
             self._binding[tenant.key] = (tenant.pod.metadata.uid, decision.node, now)
             self._stir(social_only=True)
-            return _bound(tenant.pod, decision.node)
+            return plans.bound(tenant.pod, decision.node)
         latest = self._backlog.failed(tenant, now)
         before = self._cluster.promised_to(tenant.key)
         self._cluster.promise(tenant, decision.nominated)
         if before not in ("", decision.nominated):
             self._stir()
-        return self._explain(tenant, decision, now).wake(latest)
-
-    def _explain(self, tenant: Tenant, decision: Unschedulable, now: datetime) -> Plan:
-        """Says why the pod has no node, and begins to make room for it."""
-        told = Notice(
-            PODS,
-            tenant.pod,
-            "FailedScheduling",
-            decision.message,
-            EventType.WARNING,
-            action="Scheduling",
-        )
-        plan = _status(tenant.pod, "Unschedulable", decision.message, decision.nominated, now)
-        victims = [v.pod for v in decision.victims if v.pod.metadata.deletion_timestamp is None]
-        if victims:
-            lesser = [
-                _unnominated(rival.pod)
-                for rival in self._cluster.promised(decision.nominated)
-                if rival.priority < tenant.priority
-            ]
-            plan = (
-                plan.then(*lesser, *(_disrupted(victim, self._name, now) for victim in victims))
-                .then(*(Delete(PODS, key_of(v), v.metadata.uid) for v in victims))
-                .tell(*(_pushed(victim, tenant.pod, decision.nominated) for victim in victims))
-            )
-        return plan.tell(told)
+        rivals = tuple(self._cluster.promised(decision.nominated))
+        return plans.unschedulable(tenant, decision, rivals, self._name, now).wake(latest)
 
     def _bind_again(self, key: Key, pod: Pod | None, now: datetime) -> Plan:
         """Looks at a binding that did not go as planned."""
         uid, node, since = self._binding[key]
         if pod is not None and pod.metadata.uid == uid and now - since < BINDING_PATIENCE:
-            return self._next(_bound(pod, node))
+            return self._next(plans.bound(pod, node))
         del self._binding[key]
         self._cluster.leave(key)
         self._stir()
@@ -229,73 +204,3 @@ def _takes(tenant: Tenant) -> object:
     """What a change of lets others hope."""
     meta = tenant.pod.metadata
     return tenant.demand, meta.labels, meta.deletion_timestamp
-
-
-def _bound(pod: Pod, node: str) -> Plan:
-    key = key_of(pod)
-    target: JSON = {"apiVersion": "v1", "kind": "Node", "name": node}
-    note = f"Successfully assigned {key} to {node}"
-    return (
-        Plan()
-        .then(Post(PODS, key, "binding", {"target": target}, pod.metadata.uid))
-        .tell(Notice(PODS, pod, "Scheduled", note, action="Binding"))
-    )
-
-
-def _gated(pod: Pod, now: datetime) -> Plan:
-    """Says that a pod is gated where the server has not done so when it was made."""
-    if core.reported(pod.status.conditions, _SCHEDULED) is not None:
-        return NOTHING
-    message = "Scheduling is blocked due to non-empty scheduling gates"
-    return _status(pod, "SchedulingGated", message, pod.status.nominated_node_name, now)
-
-
-def _status(pod: Pod, reason: str, message: str, nominated: str, now: datetime) -> Plan:
-    """Reports that a pod is not scheduled, unless that is what it says already."""
-    status: dict[str, JSON] = {}
-    told = core.reported(pod.status.conditions, _SCHEDULED)
-    if told is None or (told.status, told.reason, told.message) != ("False", reason, message):
-        condition: dict[str, JSON] = {
-            "type": _SCHEDULED,
-            "status": "False",
-            "reason": reason,
-            "message": message,
-        }
-        if told is None or told.status != "False":
-            condition["lastTransitionTime"] = instant.render(now)
-        status["conditions"] = [condition]
-    if pod.status.nominated_node_name != nominated:
-        status["nominatedNodeName"] = nominated or None
-    return Plan().then(_patched(pod, status)) if status else NOTHING
-
-
-def _disrupted(pod: Pod, scheduler: str, now: datetime) -> Patch:
-    condition: JSON = {
-        "type": preemption.DISRUPTION,
-        "status": "True",
-        "reason": preemption.BY_SCHEDULER,
-        "message": f"{scheduler}: preempting to accommodate a higher priority pod",
-        "lastTransitionTime": instant.render(now),
-    }
-    return _patched(pod, {"conditions": [condition]})
-
-
-def _unnominated(pod: Pod) -> Patch:
-    """A pod of lower priority may not fit any more where it was to go."""
-    return _patched(pod, {"nominatedNodeName": None})
-
-
-def _patched(pod: Pod, status: dict[str, JSON]) -> Patch:
-    return Patch(
-        PODS,
-        key_of(pod),
-        {"status": status},
-        PatchType.STRATEGIC,
-        subresource="status",
-        uid=pod.metadata.uid,
-    )
-
-
-def _pushed(victim: Pod, by: Pod, node: str) -> Notice:
-    note = f"Preempted by pod {by.metadata.uid} on node {node}"
-    return Notice(PODS, victim, "Preempted", note, action="Preempting")
