@@ -13,7 +13,7 @@ from korder.api.core import NAMESPACES, NODES, PODS, Pod
 from korder.api.meta import JSON, Key
 from korder.embedded.actors.nodes import Shape
 from korder.embedded.actors.scheduling import choice, tenants
-from korder.embedded.actors.scheduling.choice import Found
+from korder.embedded.actors.scheduling.choice import Found, Unschedulable
 from korder.embedded.actors.scheduling.cluster import Cluster
 from korder.kube.client import Client
 from korder.kube.connect import open_client
@@ -450,12 +450,15 @@ class Contest:
         await self._client.delete_collection(NODES)
 
 
-@pytest.mark.timeout(0)
 @pytest.mark.parametrize(
     "seeds",
     [
-        pytest.param(range(CLUSTERS), id="a few clusters"),
-        pytest.param(range(1000, 1000 + SOAK_CLUSTERS), id="many clusters", marks=pytest.mark.soak),
+        pytest.param(range(CLUSTERS), id="a few clusters", marks=pytest.mark.timeout(300)),
+        pytest.param(
+            range(1000, 1000 + SOAK_CLUSTERS),
+            id="many clusters",
+            marks=[pytest.mark.soak, pytest.mark.timeout(0)],
+        ),
     ],
 )
 async def test_we_say_of_every_node_what_kube_scheduler_says_and_why(
@@ -469,6 +472,80 @@ async def test_we_say_of_every_node_what_kube_scheduler_says_and_why(
         differences = [line for seed in seeds for line in await contest.round(seed)]
         assert differences == []
         assert min(contest.feasible, contest.refused) > len(seeds) // 2
+
+
+class Pushing(Contest):
+    """Full clusters in which an important pod has to push others aside."""
+
+    async def round(self, seed: int) -> list[str]:
+        rng = random.Random(seed)
+        names = [f"c{seed}-n{i}" for i in range(3)]
+        for name in names:
+            await self._client.create(NODES, a_node(name).json)
+        for i in range(12):
+            await self._seat(f"seated{i}", rng.choice(names), rng, minute=i)
+        await self._settle(names[-1])
+        cluster = await self._picture()
+        made = await self._client.create(PODS, urgent(rng.choice(("2", "3", "3500m"))).json)
+        decision = choice.choose(tenants.measure(made), cluster, random.Random(seed))
+        ours = ("", [])
+        if isinstance(decision, Unschedulable):
+            victims = sorted(victim.pod.metadata.name for victim in decision.victims)
+            ours = (decision.nominated, victims)
+            self.refused += bool(victims)
+        theirs = await self._pushed(len(ours[1]))
+        await self._clear()
+        return [] if ours == theirs else [f"seed {seed}: we {ours}, kube-scheduler {theirs}"]
+
+    async def _seat(self, name: str, node: str, rng: random.Random, minute: int) -> None:
+        spec: JSON = {"priorityClassName": rng.choice(("p1", "p2", "p3")), "tolerations": ANYWHERE}
+        pod = a_pod(name).requesting(cpu=rng.choice(("500m", "1", "2"))).but({"spec": spec})
+        made = await self._client.create(PODS, pod.on(node).json)
+        since: JSON = {"status": {"startTime": f"2026-01-01T00:{minute:02}:00Z"}}
+        await self._client.patch(
+            PODS, Key("default", made.metadata.name), since, subresource="status"
+        )
+
+    async def _pushed(self, expected: int) -> tuple[str, list[str]]:
+        """Where kube-scheduler has nominated the pod to, and who has to leave for it."""
+
+        async def settled() -> bool:
+            pod = await pod_named(self._client, "urgent")
+            return bool(pod.spec.node_name or await message_of(self._client, "urgent"))
+
+        await until(settled)
+        async with asyncio.timeout(20):
+            while True:
+                leaving = sorted(
+                    pod.metadata.name
+                    for pod in (await self._client.list(PODS)).items
+                    if pod.metadata.deletion_timestamp is not None
+                )
+                if len(leaving) >= expected:
+                    break
+                await asyncio.sleep(0.01)
+        return (await pod_named(self._client, "urgent")).status.nominated_node_name, leaving
+
+
+ANYWHERE: list[JSON] = [{"operator": "Exists"}]
+
+
+def urgent(cpu: str) -> PodBuilder:
+    spec: JSON = {"priorityClassName": "p9", "tolerations": ANYWHERE}
+    return a_pod("urgent").requesting(cpu=cpu).but({"spec": spec})
+
+
+async def test_we_push_aside_whom_kube_scheduler_pushes(
+    a_control_plane: Callable[..., Awaitable[ControlPlane]],
+) -> None:
+    plane = await a_control_plane(without=("kube-controller-manager",))
+    for value in (1, 2, 3, 9):
+        await plane.kubectl("create", "priorityclass", f"p{value}", f"--value={value}")
+    async with client_of(plane) as client:
+        contest = Pushing(client)
+        differences = [line for seed in range(20) for line in await contest.round(seed)]
+        assert differences == []
+        assert contest.refused > 10
 
 
 @pytest.mark.parametrize(
