@@ -15,7 +15,7 @@ from korder.api.meta import JSON, HasMetadata, Key, Kind
 from korder.kube import request as requests
 from korder.kube.client import Client
 from korder.kube.errors import ApiError, Invalid
-from korder.testing.controlplane import ControlPlane
+from korder.testing.controlplane import CommandFailed, ControlPlane
 
 TABLE = runpy.run_path(str(Path(__file__).with_name("bad_objects.py")))
 MISTAKES, NEAR_MISSES = TABLE["MISTAKES"], TABLE["NEAR_MISSES"]
@@ -60,7 +60,13 @@ async def test_all_crds_are_established_without_warnings(installed: str, client:
 async def test_everything_of_ours_is_one_category(
     installed: str, control_plane: ControlPlane, namespace: str
 ) -> None:
-    assert await control_plane.kubectl("get", "korder", "-n", namespace) == ""
+    async with asyncio.timeout(30):
+        while True:  # established kinds appear in discovery a moment later, and kubectl remembers what it discovered
+            try:
+                assert await control_plane.kubectl("get", "korder", "-n", namespace) == ""
+                break
+            except CommandFailed:
+                await asyncio.sleep(0.5)
     explained = await control_plane.kubectl("explain", "orders.spec.strategy.refreshPolicy")
     assert "Always" in explained
 

@@ -75,7 +75,7 @@ class HttpTransport:
                 server_hostname=(self._tls.server_name or None) if self._tls else None,
                 trace_request_ctx=departure,
             )
-        except (aiohttp.ClientError, OSError, _SentTwiceError) as error:
+        except (aiohttp.ClientError, OSError, ValueError, _SentTwiceError) as error:
             raise departure.explain(error, self._base_url) from error
         return HttpResponse(answer)
 
