@@ -11,7 +11,7 @@ import pytest
 from korder.api import codec
 from korder.api.core import CONFIG_MAPS, PODS, ConfigMap
 from korder.api.meta import Key, key_of, owner_reference
-from korder.api.plan import NOTHING, Create, Delete, Notice, Patch, Plan
+from korder.api.plan import NOTHING, Create, Delete, Notice, Patch, Plan, Post
 from korder.kube.client import Client
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
@@ -236,6 +236,32 @@ async def test_a_deleted_child_is_not_deleted_twice_while_the_watch_lags(bench: 
         bench.server.lag = 10
         await asyncio.sleep(5)
         assert bench.written("DELETE", f"{CHILDREN}/victim") == 1
+
+
+async def test_an_action_on_a_subresource_meets_exactly_the_object_that_was_read(
+    bench: Bench,
+) -> None:
+    bench.server.create(PARENTS, a_parent("p"))
+    for name in ("known", "replaced"):
+        bench.server.create(CHILDREN, {"metadata": {"name": name, "namespace": "ns"}})
+
+    def turn(key: Key, _: datetime) -> Plan:
+        known = bench.children.reader.get(Key("ns", "known"))
+        assert known is not None
+        target = {"target": {"name": "node-1"}}
+        return Plan().then(
+            *(
+                Post(PODS, Key("ns", name), "binding", target, known.metadata.uid)
+                for name in ("known", "replaced")
+            )
+        )
+
+    bench.control(turn)
+    async with bench.running():
+        await asyncio.sleep(5)
+        objects = bench.server.objects
+        assert objects[f"{CHILDREN}/known"]["spec"] == {"nodeName": "node-1"}
+        assert "spec" not in objects[f"{CHILDREN}/replaced"]
 
 
 async def test_notices_become_events_and_repetitions_a_series(bench: Bench) -> None:

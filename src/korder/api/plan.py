@@ -69,7 +69,22 @@ class Delete:
     grace_seconds: int | None = None
 
 
-Step = Create | Patch | Delete
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Ask for an action through a subresource (binding, eviction) of exactly the object that was read.
+
+    The answer is not the object, so readers see the effect only when the watch shows it; who must know it earlier has to
+    assume it. The action must be one that the server refuses to take twice.
+    """
+
+    kind: AnyKind
+    key: Key
+    subresource: str
+    body: Mapping[str, JSON]
+    uid: str
+
+
+Step = Create | Patch | Delete | Post
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from typing import TypeVar
 
 import structlog
 
-from korder.api.meta import HasMetadata, Key, key_of
-from korder.api.plan import Create, Delete, Patch, Plan, Step
+from korder.api.meta import JSON, HasMetadata, Key, key_of
+from korder.api.plan import Create, Delete, Patch, Plan, Post, Step
 from korder.kube.client import Client
 from korder.kube.errors import AlreadyExists, Conflict, Fenced, KubeError, NotFound, UnknownOutcome
 from korder.runtime.clock import Clock
@@ -172,6 +172,9 @@ class Controller:
                     await self._patch(step)
                 case Delete():
                     await self._delete(step)
+                case Post():
+                    body: dict[str, JSON] = {**step.body, "metadata": {"uid": step.uid}}
+                    await self._client.post(step.kind, step.key, step.subresource, body)
             outcome = "ok"
         except KubeError as error:
             outcome = type(error).__name__

@@ -1,7 +1,7 @@
 """The smallest API server that informers and controllers can live on: a transport over dictionaries.
 
 For unit tests of informers, controllers and elections on virtual time. It knows versions, preconditions, merge and JSON
-patches, lists and watches that lag or break; nothing of schemas, finalizers or admission, for which there is a real control plane.
+patches, bindings, lists and watches that lag or break; nothing of schemas, finalizers or admission, for which there is a real control plane.
 """
 
 import asyncio
@@ -80,6 +80,17 @@ class MemoryServer:
         self._note(path, "DELETED", current)
         return current
 
+    def bind(self, path: str, body: Stored) -> Stored:
+        """Gives a pod its node, once."""
+        current = self._current(path)
+        self._check(current, {"uid": _meta(body)["uid"]})
+        spec = cast("Stored", current.get("spec", {}))
+        if spec.get("nodeName") or spec.get("schedulingGates"):
+            raise _Refused(409, "Conflict")
+        node = cast("Stored", body["target"])["name"]
+        self.merge(path, {"spec": {"nodeName": node}})
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+
     def compact(self) -> None:
         """Forgets the past: watches from an older version are refused."""
         self.compacted = self.version
@@ -152,6 +163,8 @@ class Connection:
         self.server.writes.append((self.caller, request.method, url.path))
         body = cast("Stored", msgspec.json.decode(request.body or b"{}"))
         match request.method, request.headers.get("Content-Type"):
+            case "POST", _ if path.endswith("/binding"):
+                return _ok(self.server.bind(path.removesuffix("/binding"), body))
             case "POST", _:
                 return _ok(self.server.create(path, body))
             case "PATCH", PatchType.JSON:

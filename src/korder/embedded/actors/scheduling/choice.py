@@ -1,0 +1,98 @@
+"""What happens to one pod: a node for it, or why there is none and whom it may push aside.
+
+The whole of a scheduling attempt, without its effects; `actors.scheduler` makes a plan of the answer. Of many nodes only a
+part is looked at, beginning anywhere, as kube-scheduler does: a good node is found long before the best.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+import random
+
+from korder.embedded.actors.scheduling import filters, preemption, scoring
+from korder.embedded.actors.scheduling.cluster import Cluster
+from korder.embedded.actors.scheduling.filters import Refusal
+from korder.embedded.actors.scheduling.preemption import Eviction
+from korder.embedded.actors.scheduling.tenants import Tenant
+from korder.embedded.actors.scheduling.trial import Trial
+
+_FEW = 100
+_NO_CLAIMS = "no new claims to deallocate"
+"""What kube-scheduler's plugin for resource claims has to say about every pod without one."""
+_NOT_NAMED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The node the pod goes to."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unschedulable:
+    """Why the pod goes nowhere now, the nomination it has from now on, and who must leave for it."""
+
+    message: str
+    nominated: str = ""
+    victims: tuple[Tenant, ...] = ()
+
+
+def choose(tenant: Tenant, cluster: Cluster, rng: random.Random) -> Found | Unschedulable:
+    """Decides about one pod."""
+    if not cluster.nodes:
+        return Unschedulable("no nodes available to schedule pods")
+    trial = Trial(tenant, cluster)
+    nominated = tenant.pod.status.nominated_node_name
+    if nominated in cluster.nodes and trial.refusal(nominated) is None:
+        return Found(nominated)
+    named = filters.pinned_to(tenant)
+    if named is not None and not named:
+        message = f"{preemption.unavailable({}, len(cluster.nodes))} pod affinity terms conflict."
+        return _fail(trial, {}, message, rng)
+    names = list(cluster.nodes) if named is None else [n for n in named if n in cluster.nodes]
+    feasible, refusals = _search(trial, names, rng)
+    if feasible:
+        return Found(scoring.best(tenant, cluster, feasible, rng))
+    otherwise = _NOT_NAMED if named is not None else ""
+    message = preemption.unavailable(refusals, len(cluster.nodes), otherwise)
+    return _fail(trial, refusals, message, rng)
+
+
+def feasible(tenant: Tenant, cluster: Cluster) -> frozenset[str]:
+    """All nodes that would take the pod now."""
+    trial = Trial(tenant, cluster)
+    return frozenset(name for name in cluster.nodes if trial.refusal(name) is None)
+
+
+def _search(
+    trial: Trial, names: Sequence[str], rng: random.Random
+) -> tuple[list[str], dict[str, Refusal]]:
+    """Asks nodes until enough take the pod."""
+    enough = _enough(len(names))
+    start = rng.randrange(len(names)) if enough < len(names) else 0
+    taking: list[str] = []
+    refusals: dict[str, Refusal] = {}
+    for name in (*names[start:], *names[:start]):
+        refusal = trial.refusal(name)
+        if refusal is not None:
+            refusals[name] = refusal
+            continue
+        taking.append(name)
+        if len(taking) == enough:
+            break
+    return taking, refusals
+
+
+def _enough(total: int) -> int:
+    percent = max(50 - total // 125, 5)
+    return total if total < _FEW else max(_FEW, total * percent // 100)
+
+
+def _fail(
+    trial: Trial, refusals: dict[str, Refusal], message: str, rng: random.Random
+) -> Unschedulable:
+    answer = preemption.preempt(trial, refusals, rng)
+    if isinstance(answer, Eviction):
+        return Unschedulable(message, answer.node, answer.victims)
+    kept = trial.tenant.pod.status.nominated_node_name if answer.keeps_nomination else ""
+    return Unschedulable(f"{message} {_NO_CLAIMS}, preemption: {answer.note}", kept)

@@ -1,0 +1,143 @@
+"""The scheduler's picture of the cluster: what each node offers, who sits where, and who has been promised a place.
+
+`actors.scheduler` feeds it with every change of a node or pod, and with its own decisions before the API server knows them: a
+pod that is being bound is *assumed* to sit on its node, so that no two get the same room. Sums are kept, never recounted: to add
+or remove a pod costs the same however many there are.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from korder.api.core import Node
+from korder.api.meta import Key
+from korder.api.noderoom import NodeRoom
+from korder.api.selector import Selector
+from korder.embedded.actors.scheduling.tenants import Query, Tenant, Term
+
+_MOST_QUERIES = 256
+
+
+@dataclass(slots=True)
+class Site:
+    """A place for pods; `node` is missing while pods are known of a node that is not."""
+
+    node: Node | None = None
+    room: NodeRoom = field(default_factory=lambda: NodeRoom({}, {}, {}))
+    tenants: dict[Key, Tenant] = field(default_factory=dict)
+
+
+class Cluster:
+    """Sites by name, and what is known about their tenants as a whole."""
+
+    def __init__(self) -> None:
+        self.namespaces: dict[str, Mapping[str, str]] = {}
+        """Labels of namespaces, for terms that select by them."""
+        self.nodes: dict[str, Node] = {}
+        self.shunned: dict[Term, Counter[str]] = {}
+        """Required anti-affinity of seated pods: how many there are, by node."""
+        self._sites: dict[str, Site] = {}
+        self._seats: dict[Key, str] = {}
+        self._promised: dict[str, dict[Key, Tenant]] = {}
+        self._promises: dict[Key, str] = {}
+        self._answers: OrderedDict[Query, Counter[str]] = OrderedDict()
+
+    def site(self, name: str) -> Site:
+        return self._sites.get(name) or Site()
+
+    def set_node(self, name: str, node: Node | None) -> None:
+        """Takes in a node as it is now, or that it is gone."""
+        site = self._sites.setdefault(name, Site())
+        site.node = node
+        if node is None:
+            del self.nodes[name]
+            site.room = NodeRoom({}, site.room.used, site.room.ports)
+            self._sweep(name)
+        else:
+            self.nodes[name] = node
+            site.room = site.room.with_node(node)
+
+    def seat_of(self, key: Key) -> str:
+        """The node a pod sits on, in truth or by assumption; empty if it has none."""
+        return self._seats.get(key, "")
+
+    def seat(self, tenant: Tenant, name: str) -> None:
+        """Puts a pod on a node, in place of what was known of it."""
+        self.leave(tenant.key)
+        site = self._sites.setdefault(name, Site())
+        site.tenants[tenant.key] = tenant
+        site.room = site.room.with_pod(tenant.demand)
+        self._seats[tenant.key] = name
+        self._note(tenant, name, 1)
+
+    def leave(self, key: Key) -> None:
+        """Takes a pod off its node, if it has one."""
+        name = self._seats.pop(key, "")
+        if name:
+            site = self._sites[name]
+            tenant = site.tenants.pop(key)
+            site.room = site.room.without_pod(tenant.demand)
+            self._note(tenant, name, -1)
+            self._sweep(name)
+
+    def promise(self, tenant: Tenant, name: str) -> None:
+        """Counts a pod without a seat as nominated to a node; an empty name withdraws that."""
+        self.withdraw(tenant.key)
+        if name:
+            self._promised.setdefault(name, {})[tenant.key] = tenant
+            self._promises[tenant.key] = name
+
+    def withdraw(self, key: Key) -> str:
+        """Forgets a nomination and says to which node it was."""
+        name = self._promises.pop(key, "")
+        if name:
+            del self._promised[name][key]
+            if not self._promised[name]:
+                del self._promised[name]
+        return name
+
+    def promised_to(self, key: Key) -> str:
+        return self._promises.get(key, "")
+
+    def promised(self, name: str) -> Iterable[Tenant]:
+        """The pods nominated to a node."""
+        return self._promised.get(name, {}).values()
+
+    def count(self, query: Query) -> Mapping[str, int]:
+        """How many seated pods meet a query, by node; kept up to date from the first question on."""
+        answer = self._answers.get(query)
+        if answer is None:
+            answer = Counter(
+                name
+                for name, site in self._sites.items()
+                for tenant in site.tenants.values()
+                if query.matches(tenant.pod)
+            )
+            self._answers[query] = answer
+            if len(self._answers) > _MOST_QUERIES:
+                self._answers.popitem(last=False)
+        else:
+            self._answers.move_to_end(query)
+        return answer
+
+    def namespaces_with(self, selector: Selector) -> frozenset[str]:
+        return frozenset(
+            name for name, labels in self.namespaces.items() if selector.matches(labels)
+        )
+
+    def _note(self, tenant: Tenant, name: str, times: int) -> None:
+        for query, answer in self._answers.items():
+            if query.matches(tenant.pod):
+                answer[name] += times
+        for term in tenant.shuns:
+            counts = self.shunned.setdefault(term, Counter())
+            counts[name] += times
+            if not counts[name]:
+                del counts[name]
+            if not counts:
+                del self.shunned[term]
+
+    def _sweep(self, name: str) -> None:
+        site = self._sites[name]
+        if site.node is None and not site.tenants:
+            del self._sites[name]

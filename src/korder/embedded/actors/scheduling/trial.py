@@ -1,0 +1,82 @@
+"""One pod tried on a cluster: which nodes take it, and what each of the others says.
+
+`choice` and `preemption` ask it. Nominated pods are counted as kube-scheduler counts them: a node is tried with every pod of at
+least the same priority that is nominated to it, and if there were any also without them, because a pod can be kept away by
+them or depend on them, and they may yet go elsewhere.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from korder.api.core import Node
+from korder.api.noderoom import NodeRoom
+from korder.embedded.actors.scheduling import affinity, filters, spread
+from korder.embedded.actors.scheduling.affinity import Neighbours
+from korder.embedded.actors.scheduling.cluster import Cluster
+from korder.embedded.actors.scheduling.filters import Refusal
+from korder.embedded.actors.scheduling.spread import Spread
+from korder.embedded.actors.scheduling.tenants import Tenant
+
+Views = tuple[Spread | Neighbours, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A node as it is, or as it would be with other pods on it."""
+
+    node: Node
+    room: NodeRoom
+    views: Views
+
+    def with_pods(self, tenants: Collection[Tenant]) -> "Scene":
+        room = self.room
+        for tenant in tenants:
+            room = room.with_pod(tenant.demand)
+        views = tuple(view.moved(self.node, tenants, 1) for view in self.views)
+        return Scene(self.node, room, views)
+
+    def without_pods(self, tenants: Collection[Tenant]) -> "Scene":
+        room = self.room
+        for tenant in tenants:
+            room = room.without_pod(tenant.demand)
+        views = tuple(view.moved(self.node, tenants, -1) for view in self.views)
+        return Scene(self.node, room, views)
+
+    def refusal(self, tenant: Tenant) -> Refusal | None:
+        """The first objection, in the order in which kube-scheduler asks."""
+        objection = filters.unfit(tenant, self.node, self.room)
+        if objection is not None:
+            return objection
+        for view in self.views:
+            objection = view.refusal(self.node)
+            if objection is not None:
+                return objection
+        return None
+
+
+class Trial:
+    """A pod and what it needs to know of the whole cluster, counted once."""
+
+    def __init__(self, tenant: Tenant, cluster: Cluster) -> None:
+        self.tenant = tenant
+        self.cluster = cluster
+        views = (spread.required(tenant, cluster), affinity.around(tenant, cluster))
+        self._views: Views = tuple(view for view in views if view is not None)
+
+    def scene(self, name: str) -> Scene:
+        """A node of the cluster as it is now."""
+        return Scene(self.cluster.nodes[name], self.cluster.site(name).room, self._views)
+
+    def refusal(self, name: str) -> Refusal | None:
+        """Why the node does not take the pod now."""
+        return self.judge(self.scene(name))
+
+    def judge(self, scene: Scene) -> Refusal | None:
+        """Tries a scene with the pods nominated to its node, and without them."""
+        rivals = [
+            rival
+            for rival in self.cluster.promised(scene.node.metadata.name)
+            if rival.priority >= self.tenant.priority and rival.key != self.tenant.key
+        ]
+        objection = scene.with_pods(rivals).refusal(self.tenant) if rivals else None
+        return objection or scene.refusal(self.tenant)
