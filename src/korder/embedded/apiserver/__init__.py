@@ -1,0 +1,1 @@
+"""The embedded API server: a small, true kube-apiserver in one process."""
