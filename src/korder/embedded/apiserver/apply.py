@@ -153,7 +153,7 @@ def _given(endpoint: Endpoint, live: Object | None, new: Object) -> dict[Manager
     sent = _metadata(new).get("managedFields")
     stored = _metadata(live or {}).get("managedFields")
     if not endpoint.subresource:
-        if entries.is_reset(sent):
+        if entries.is_reset(sent) and (sent or not endpoint.custom):
             return {}
         try:
             owners = entries.decode(sent)
@@ -269,7 +269,11 @@ def _refuse(
 
 def _check(endpoint: Endpoint, applied: Object, manager: str) -> None:
     if not manager:
-        raise ApplyRefused("fieldManager is required for apply patch", 422)
+        raise ApplyRefused(
+            'PatchOptions.meta.k8s.io "" is invalid: '
+            "fieldManager: Required value: is required for apply patch",
+            422,
+        )
     if _metadata(applied).get("managedFields") is not None:
         raise ApplyRefused("metadata.managedFields must be nil")
     if applied.get("apiVersion") != endpoint.api_version or applied.get("kind") != endpoint.kind:

@@ -170,42 +170,49 @@ VolumeAttachmentStatus: attachError=+ attachmentMetadata={} detachError=+
 VolumeAttributesClass: parameters={}
 """
 
-# What Go's encoder writes of an object that nobody has filled in, besides `metadata`, `status` and an empty `spec`.
+# What Go's encoder writes of an object that nobody has filled in, besides `metadata` and an empty
+# `spec` and `status`.
 _EMPTY = """
 apps/v1/ControllerRevision {"data":null,"revision":0}
-apps/v1/DaemonSet {"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"updateStrategy":{}}}
-apps/v1/Deployment {"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}}}
-apps/v1/ReplicaSet {"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}}}}
-apps/v1/StatefulSet {"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"serviceName":"","updateStrategy":{}}}
-autoscaling/v1/HorizontalPodAutoscaler {"spec":{"scaleTargetRef":{"kind":"","name":""},"maxReplicas":0}}
-autoscaling/v2/HorizontalPodAutoscaler {"spec":{"scaleTargetRef":{"kind":"","name":""},"maxReplicas":0}}
-batch/v1/CronJob {"spec":{"schedule":"","jobTemplate":{"metadata":{},"spec":{"template":{"metadata":{},"spec":{"containers":null}}}}}}
-batch/v1/Job {"spec":{"template":{"metadata":{},"spec":{"containers":null}}}}
-certificates.k8s.io/v1/CertificateSigningRequest {"spec":{"request":null,"signerName":""}}
+apps/v1/DaemonSet {"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"updateStrategy":{}},"status":{"currentNumberScheduled":0,"numberMisscheduled":0,"desiredNumberScheduled":0,"numberReady":0}}
+apps/v1/Deployment {"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}}
+apps/v1/ReplicaSet {"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}}},"status":{"replicas":0}}
+apps/v1/StatefulSet {"spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"serviceName":"","updateStrategy":{}},"status":{"replicas":0,"availableReplicas":0}}
+autoscaling/v1/HorizontalPodAutoscaler {"spec":{"scaleTargetRef":{"kind":"","name":""},"maxReplicas":0},"status":{"currentReplicas":0,"desiredReplicas":0}}
+autoscaling/v1/Scale {"spec":{},"status":{"replicas":0}}
+autoscaling/v2/HorizontalPodAutoscaler {"spec":{"scaleTargetRef":{"kind":"","name":""},"maxReplicas":0},"status":{"desiredReplicas":0,"currentMetrics":null}}
+batch/v1/CronJob {"spec":{"schedule":"","jobTemplate":{"metadata":{},"spec":{"template":{"metadata":{},"spec":{"containers":null}}}}},"status":{}}
+batch/v1/Job {"spec":{"template":{"metadata":{},"spec":{"containers":null}}},"status":{}}
+certificates.k8s.io/v1/CertificateSigningRequest {"spec":{"request":null,"signerName":""},"status":{}}
 discovery.k8s.io/v1/EndpointSlice {"addressType":"","endpoints":null,"ports":null}
 events.k8s.io/v1/Event {"eventTime":null,"regarding":{},"deprecatedSource":{},"deprecatedFirstTimestamp":null,"deprecatedLastTimestamp":null}
-flowcontrol.apiserver.k8s.io/v1/FlowSchema {"spec":{"priorityLevelConfiguration":{"name":""},"matchingPrecedence":0}}
-flowcontrol.apiserver.k8s.io/v1/PriorityLevelConfiguration {"spec":{"type":""}}
+flowcontrol.apiserver.k8s.io/v1/FlowSchema {"spec":{"priorityLevelConfiguration":{"name":""},"matchingPrecedence":0},"status":{}}
+flowcontrol.apiserver.k8s.io/v1/PriorityLevelConfiguration {"spec":{"type":""},"status":{}}
+networking.k8s.io/v1/Ingress {"spec":{},"status":{"loadBalancer":{}}}
 networking.k8s.io/v1/NetworkPolicy {"spec":{"podSelector":{}}}
 node.k8s.io/v1/RuntimeClass {"handler":""}
+policy/v1/PodDisruptionBudget {"spec":{},"status":{"disruptionsAllowed":0,"currentHealthy":0,"desiredHealthy":0,"expectedPods":0}}
 rbac.authorization.k8s.io/v1/ClusterRole {"rules":null}
 rbac.authorization.k8s.io/v1/ClusterRoleBinding {"roleRef":{"apiGroup":"","kind":"","name":""}}
 rbac.authorization.k8s.io/v1/Role {"rules":null}
 rbac.authorization.k8s.io/v1/RoleBinding {"roleRef":{"apiGroup":"","kind":"","name":""}}
-resource.k8s.io/v1/ResourceClaim {"spec":{"devices":{"requests":null}}}
+resource.k8s.io/v1/ResourceClaim {"spec":{"devices":{"requests":null}},"status":{}}
 resource.k8s.io/v1/ResourceClaimTemplate {"spec":{"metadata":{},"spec":{"devices":{"requests":null}}}}
 resource.k8s.io/v1/ResourceSlice {"spec":{"driver":"","pool":{"name":"","generation":0,"resourceSliceCount":0}}}
 scheduling.k8s.io/v1/PriorityClass {"value":0}
 storage.k8s.io/v1/CSINode {"spec":{"drivers":null}}
 storage.k8s.io/v1/CSIStorageCapacity {"storageClassName":""}
 storage.k8s.io/v1/StorageClass {"provisioner":""}
-storage.k8s.io/v1/VolumeAttachment {"spec":{"attacher":"","source":{},"nodeName":""}}
+storage.k8s.io/v1/VolumeAttachment {"spec":{"attacher":"","source":{},"nodeName":""},"status":{"attached":false}}
 storage.k8s.io/v1/VolumeAttributesClass {"driverName":""}
 v1/Event {"involvedObject":{},"source":{},"firstTimestamp":null,"lastTimestamp":null,"eventTime":null,"reportingComponent":"","reportingInstance":""}
 v1/LimitRange {"spec":{"limits":null}}
-v1/PersistentVolumeClaim {"spec":{"resources":{}}}
-v1/Pod {"spec":{"containers":null}}
+v1/Node {"spec":{},"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":0}},"nodeInfo":{"machineID":"","systemUUID":"","bootID":"","kernelVersion":"","osImage":"","containerRuntimeVersion":"","kubeletVersion":"","kubeProxyVersion":"","operatingSystem":"","architecture":""}}}
+v1/PersistentVolumeClaim {"spec":{"resources":{}},"status":{}}
+v1/Pod {"spec":{"containers":null},"status":{}}
 v1/PodTemplate {"template":{"metadata":{},"spec":{"containers":null}}}
+v1/ReplicationController {"spec":{},"status":{"replicas":0}}
+v1/Service {"spec":{},"status":{"loadBalancer":{}}}
 """
 
 _MEMBERS = dict(
@@ -224,10 +231,8 @@ def find(kind: str) -> Node:
 def empty(api_version: str, kind: str) -> dict[str, JSON]:
     """Makes the object of a kind that nobody has filled in."""
     text = _EMPTIES.get(f"{api_version}/{kind}")
-    filled: dict[str, JSON] = json.loads(text) if text else {}
-    if not filled and "spec" in find(kind).fields:
-        filled["spec"] = {}
-    return {"metadata": {}, **filled}
+    plain: dict[str, JSON] = {name: {} for name in ("spec", "status") if name in find(kind).fields}
+    return {"metadata": {}, **(json.loads(text) if text else plain)}
 
 
 def _fields(members: str) -> dict[str, Node]:

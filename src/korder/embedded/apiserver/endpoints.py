@@ -45,6 +45,7 @@ class Endpoint:
         subresource: Which part is written here, "" for the main one.
         reset: What a write here does not change, hence does not own.
         empty: An object nobody has filled in: what is in it is never added, only changed.
+        custom: Whether the kind is that of a CRD. An empty list in the metadata of its objects is none.
     """
 
     api_version: str
@@ -53,6 +54,7 @@ class Endpoint:
     subresource: str = ""
     reset: FieldSet = fieldsets.EMPTY
     empty: Mapping[str, JSON] = field(default_factory=dict)
+    custom: bool = False
 
 
 def builtin(api_version: str, kind: str, subresource: str = "") -> Endpoint:
@@ -89,6 +91,7 @@ def custom(
         subresource,
         _fields(unchanged),
         {"apiVersion": api_version, "kind": kind},
+        custom=True,
     )
 
 

@@ -18,7 +18,6 @@ Path = tuple[str, ...]
 
 _SELF = "."
 _RANKS = "fkvi"
-# On the wire these stand escaped inside of a step, as Go's encoder writes them.
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
@@ -131,12 +130,12 @@ def member(name: str) -> str:
 
 def item_by_keys(keys: Mapping[str, JSON]) -> str:
     """Names the step to an item of a list of objects."""
-    return f"k:{_compact(dict(sorted(keys.items())))}"
+    return f"k:{written(dict(keys))}"
 
 
 def item_by_value(value: JSON) -> str:
     """Names the step to an item of a set."""
-    return f"v:{_compact(value)}"
+    return f"v:{written(value)}"
 
 
 def describe(path: Path) -> str:
@@ -156,18 +155,22 @@ def _described(step: str) -> str:
     return "[" + ",".join(f"{name}={_plain(value)}" for name, value in keys.items()) + "]"
 
 
+def written(value: JSON) -> str:
+    """Writes JSON as Go's encoder does: sorted, without spaces, and safe inside of HTML."""
+    text = json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return text.translate(_ESCAPES)
+
+
 def _plain(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _compact(value: JSON) -> str:
-    return _plain(_whole(value)).translate(_ESCAPES)
 
 
 def _whole(value: JSON) -> JSON:
     """Gives 1.0 and 1 the same text: they are the same number."""
     if isinstance(value, dict):
         return {key: _whole(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return list(map(_whole, value))
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -36,24 +36,25 @@ def renewed(obj: dict[str, JSON], applied: dict[str, JSON]) -> dict[str, JSON]:
     """Lets an object that has the annotation remember what was applied now."""
     if not _annotation(obj):
         return obj
-    bare = _with_annotation(applied, None)
-    text = json.dumps(bare, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n"
-    return _with_annotation(obj, text)
+    text = fieldsets.written(_forgetting(applied)) + "\n"
+    metadata = _object(obj.get("metadata"))
+    annotations = {**_object(metadata.get("annotations")), ANNOTATION: text}
+    return {**obj, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _forgetting(applied: dict[str, JSON]) -> dict[str, JSON]:
+    metadata = _object(applied.get("metadata"))
+    if "annotations" not in metadata:
+        return applied
+    annotations = {
+        key: value for key, value in _object(metadata["annotations"]).items() if key != ANNOTATION
+    }
+    return {**applied, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _annotation(obj: Mapping[str, JSON]) -> str:
     text = _object(_object(obj.get("metadata")).get("annotations")).get(ANNOTATION)
     return text if isinstance(text, str) else ""
-
-
-def _with_annotation(obj: dict[str, JSON], text: str | None) -> dict[str, JSON]:
-    metadata = _object(obj.get("metadata"))
-    annotations: dict[str, JSON] = {
-        key: value
-        for key, value in {**_object(metadata.get("annotations")), ANNOTATION: text}.items()
-        if value is not None
-    }
-    return {**obj, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _object(value: JSON) -> dict[str, JSON]:

@@ -93,8 +93,8 @@ def _delete_from(merged: _Object, name: str, value: JSON) -> None:
     there = merged.get(name)
     if value is None:
         merged.pop(name, None)
-    elif isinstance(there, list) and isinstance(value, list):
-        _same_kind((*there, *value))
+    elif isinstance(there, list) and isinstance(value, list) and (there or value):
+        _are_objects(there, value)
         gone = set(map(_text, value))
         merged[name] = [item for item in there if _text(item) not in gone]
 
@@ -132,7 +132,7 @@ def _check_order(sent: list[JSON], order: list[JSON], key: str) -> None:
 def _merge_list(node: Node, there: list[JSON], sent: list[JSON]) -> list[JSON]:
     if not there and not sent:
         return there
-    if not _same_kind((*there, *sent)):
+    if not _are_objects(there, sent):
         merged = list({_text(item): item for item in (*there, *sent)}.values())
         return _in_order(merged, sent, there, "")
     key = node.merge_key
@@ -209,14 +209,14 @@ def _identity(item: JSON, key: str) -> str:
     return _text(found)
 
 
-def _same_kind(items: tuple[JSON, ...]) -> bool:
-    """Says whether the items are objects rather than scalars; all have to be the one or the other."""
-    if any(isinstance(item, list) for item in items):
+def _are_objects(there: list[JSON], sent: list[JSON]) -> bool:
+    """Says whether the items are objects rather than scalars; all have to be of one type."""
+    kinds = [type(item) for item in (*there, *sent)]
+    if kinds[0] is list:
         raise StrategicRefused("lists of lists are not supported", 422)
-    kinds = {isinstance(item, dict) for item in items}
-    if len(kinds) > 1:
-        raise StrategicRefused("list element types are not identical")
-    return True in kinds
+    if len(set(kinds)) > 1:
+        raise StrategicRefused(f"list element types are not identical: {_go([there, sent])}")
+    return kinds[0] is dict
 
 
 def _cleaned(value: JSON) -> JSON:
@@ -244,11 +244,11 @@ def _is_directed(value: JSON) -> bool:
 
 def _list_of(key: str, prefix: str) -> str:
     """Finds the list that a directive such as `$setElementOrder/env` speaks of."""
-    parts = key.split("/")
-    if len(parts) != 2 or parts[0] != prefix:
+    directive, slash, name = key.partition("/")
+    if directive != prefix or not slash:
         what = "setElementOrder" if prefix == _ORDER else "primitive"
         raise StrategicRefused(f"invalid patch format of {what} list", 400)
-    return parts[1]
+    return name
 
 
 def _entries(value: JSON) -> list[JSON]:
