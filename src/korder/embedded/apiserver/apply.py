@@ -7,15 +7,21 @@ sent (default first, then `update`), whoever applies does not (`apply` first, th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from korder.api import instant
 from korder.api.meta import JSON
-from korder.embedded.apiserver import fieldsets, lastapplied, managers as entries, merging
+from korder.embedded.apiserver import (
+    fieldsets,
+    lastapplied,
+    listitems,
+    managers as entries,
+    merging,
+)
 from korder.embedded.apiserver.endpoints import Endpoint
-from korder.embedded.apiserver.fieldsets import FieldSet, Path
+from korder.embedded.apiserver.fieldsets import FieldSet
 from korder.embedded.apiserver.managers import Entry, Manager, Managers
+from korder.embedded.apiserver.refusals import ApplyConflict, ApplyRefused, Cause
 from korder.embedded.apiserver.structure import Node
 
 Object = dict[str, JSON]
@@ -46,38 +52,6 @@ _SYSTEM = fieldsets.of_paths(
 )
 
 
-class ApplyRefused(ValueError):
-    """The configuration cannot be applied to any object; `code` is the HTTP status to answer with."""
-
-    def __init__(self, message: str, code: int = 400) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """A field that somebody else owns."""
-
-    manager: Manager
-    path: Path
-
-    @property
-    def field(self) -> str:
-        return fieldsets.describe(self.path)
-
-    @property
-    def message(self) -> str:
-        return f"conflict with {self.manager}"
-
-
-class ApplyConflict(Exception):
-    """Fields are owned by others with other values; the text and the causes are those of the real server (409)."""
-
-    def __init__(self, causes: tuple[Cause, ...]) -> None:
-        self.causes = causes
-        super().__init__(_told(causes))
-
-
 def update(
     endpoint: Endpoint, live: Object | None, new: Object, manager: str, now: datetime
 ) -> Object:
@@ -96,7 +70,7 @@ def update(
         return bare
     try:
         owners = _updated(endpoint, live or endpoint.empty, bare, owners, manager, now)
-    except merging.Unmergeable:
+    except listitems.Unmergeable:
         return bare
     return _with_managers(bare, entries.capped(owners))
 
@@ -111,6 +85,8 @@ def apply(
     force: bool = False,
 ) -> Object:
     """Applies a configuration: merges it, removes what the manager applied before and no longer does.
+
+    Defaults follow; the configuration is taken as sent, so whoever applies does not own them.
 
     Args:
         endpoint: Where the patch arrived.
@@ -131,10 +107,17 @@ def apply(
     except entries.MalformedManagers as error:
         raise ApplyRefused(f"failed to decode managed fields: {error}", 500) from None
     bare = _without_managers(stored)
-    if not owners:
-        owners = _updated(endpoint, endpoint.empty, bare, {}, _BEFORE, now)
-    merged = _applied(endpoint, bare, applied, owners, manager, now, force=force)
-    return lastapplied.renewed(merged, applied) if manager == lastapplied.KUBECTL else merged
+    try:
+        merging.check(endpoint.structure, applied)
+        if not owners:
+            owners = _updated(endpoint, endpoint.empty, bare, {}, _BEFORE, now)
+        merged = _applied(endpoint, bare, applied, owners, manager, now, force=force)
+    except listitems.Unmergeable as error:
+        raise ApplyRefused(_untyped(endpoint, applied, str(error)), 500) from None
+    if manager == lastapplied.KUBECTL:
+        merged = lastapplied.renewed(merged, applied)
+    # What became empty is null by now, and only a custom kind can store that: its schema decides about it.
+    return merged if endpoint.custom else merging.without_nulls(merged)
 
 
 def keep_times(before: Object, after: Object) -> Object:
@@ -202,11 +185,8 @@ def _applied(
     force: bool,
 ) -> Object:
     node, me = endpoint.structure, entries.applier(manager, endpoint.subresource)
-    try:
-        merged = merging.merge(node, live, applied)
-        mine = merging.fields_of(node, applied).without(endpoint.reset)
-    except merging.Unmergeable as error:
-        raise ApplyRefused(_untyped(endpoint, applied, str(error)), 500) from None
+    merged = merging.merge(node, live, applied)
+    mine = merging.fields_of(node, applied).without(endpoint.reset)
     last = owners.get(me)
     others = {other: entry for other, entry in owners.items() if other != me}
     if last is not None:
@@ -289,17 +269,6 @@ def _untyped(endpoint: Endpoint, applied: Object, message: str) -> str:
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     kind = f"{group}/{version}, Kind={endpoint.kind}"
     return f"failed to create typed patch object ({name}; {kind}): {message}"
-
-
-def _told(causes: tuple[Cause, ...]) -> str:
-    if len(causes) == 1:
-        return f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
-    lines: list[str] = []
-    for place, cause in enumerate(causes):
-        if place == 0 or cause.manager != causes[place - 1].manager:
-            lines.append(f"conflicts with {cause.manager}:")
-        lines.append(f"- {cause.field}")
-    return f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
 
 
 def _metadata(obj: Mapping[str, JSON]) -> Object:

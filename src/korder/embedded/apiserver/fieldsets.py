@@ -13,12 +13,12 @@ import json
 from typing import cast
 
 from korder.api.meta import JSON
+from korder.embedded.apiserver import gotext
 
 Path = tuple[str, ...]
 
 _SELF = "."
 _RANKS = "fkvi"
-_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 class MalformedFields(ValueError):
@@ -116,7 +116,7 @@ def from_json(value: JSON) -> FieldSet:
             continue
         step = _canonical(text)
         below = from_json(inner)
-        if not isinstance(inner, dict) or not inner or _SELF in inner:
+        if not inner or (isinstance(inner, dict) and _SELF in inner):
             members.add(step)
         if below:
             children[step] = below
@@ -130,12 +130,12 @@ def member(name: str) -> str:
 
 def item_by_keys(keys: Mapping[str, JSON]) -> str:
     """Names the step to an item of a list of objects."""
-    return f"k:{written(dict(keys))}"
+    return f"k:{gotext.encoded(dict(keys))}"
 
 
 def item_by_value(value: JSON) -> str:
     """Names the step to an item of a set."""
-    return f"v:{written(value)}"
+    return f"v:{gotext.encoded(value)}"
 
 
 def describe(path: Path) -> str:
@@ -155,23 +155,8 @@ def _described(step: str) -> str:
     return "[" + ",".join(f"{name}={_plain(value)}" for name, value in keys.items()) + "]"
 
 
-def written(value: JSON) -> str:
-    """Writes JSON as Go's encoder does: sorted, without spaces, and safe inside of HTML."""
-    text = json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    return text.translate(_ESCAPES)
-
-
 def _plain(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _whole(value: JSON) -> JSON:
-    """Gives 1.0 and 1 the same text: they are the same number."""
-    if isinstance(value, dict):
-        return {key: _whole(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return list(map(_whole, value))
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @lru_cache(maxsize=4096)
@@ -182,14 +167,16 @@ def _canonical(text: str) -> str:
     if kind == "f":
         return text
     try:
-        parsed = json.loads(content)
+        parsed: JSON = json.loads(content)
     except ValueError:
-        raise MalformedFields(f"not a step of a path: {text}") from None
-    if kind == "k":
-        if not isinstance(parsed, dict):
-            raise MalformedFields(f"not a step of a path: {text}")
+        parsed = None
+    if kind == "k" and isinstance(parsed, dict):
         return item_by_keys(parsed)
-    return item_by_value(parsed) if kind == "v" else f"i:{int(parsed)}"
+    if kind == "v" and parsed is not None:
+        return item_by_value(parsed)
+    if kind == "i" and isinstance(parsed, int):
+        return f"i:{parsed}"
+    raise MalformedFields(f"not a step of a path: {text}")
 
 
 @lru_cache(maxsize=4096)
@@ -200,7 +187,7 @@ def _order(step: str) -> tuple[object, ...]:
     if kind == "f":
         return (rank, content)
     parsed = cast("JSON", json.loads(content))
-    if isinstance(parsed, dict):
+    if kind == "k" and isinstance(parsed, dict):
         return (rank, *((name, _scalar_order(value)) for name, value in parsed.items()))
     return (rank, _scalar_order(parsed))
 

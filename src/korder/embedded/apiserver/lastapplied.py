@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import json
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver import fieldsets, merging
+from korder.embedded.apiserver import fieldsets, gotext, listitems, merging
 from korder.embedded.apiserver.fieldsets import FieldSet
 from korder.embedded.apiserver.structure import Node
 
@@ -27,7 +27,7 @@ def still_true(node: Node, api_version: str, live: Mapping[str, JSON]) -> FieldS
     try:
         difference = merging.compare(node, remembered, dict(live))
         fields = merging.fields_of(node, remembered)
-    except merging.Unmergeable:
+    except listitems.Unmergeable:
         return fieldsets.EMPTY
     return fields - difference.changed - difference.removed
 
@@ -36,7 +36,7 @@ def renewed(obj: dict[str, JSON], applied: dict[str, JSON]) -> dict[str, JSON]:
     """Lets an object that has the annotation remember what was applied now."""
     if not _annotation(obj):
         return obj
-    text = fieldsets.written(_forgetting(applied)) + "\n"
+    text = gotext.encoded(_forgetting(applied)) + "\n"
     metadata = _object(obj.get("metadata"))
     annotations = {**_object(metadata.get("annotations")), ANNOTATION: text}
     return {**obj, "metadata": {**metadata, "annotations": annotations}}

@@ -11,13 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver import fieldsets
+from korder.embedded.apiserver import fieldsets, gotext, listitems
 from korder.embedded.apiserver.fieldsets import FieldSet, Path
 from korder.embedded.apiserver.structure import LEAF, Form, Node
-
-
-class Unmergeable(ValueError):
-    """An item of a list cannot be told from the others; the message begins with the path of the list."""
 
 
 class _Absent:
@@ -26,6 +22,25 @@ class _Absent:
 
 _ABSENT: Final = _Absent()
 _Value = JSON | _Absent
+
+
+def check(node: Node, value: JSON, path: Path = ()) -> None:
+    """Makes sure that a configuration has objects and lists where they belong, and no item twice."""
+    form = node.form_of(value)
+    if value is None or form is Form.LEAF:
+        return
+    if not isinstance(value, dict if form is Form.MAP else list):
+        expected = "map" if form is Form.MAP else "list"
+        where = fieldsets.describe(path)
+        raise listitems.Unmergeable(
+            f"{where}: expected {expected}, got &{{{gotext.printed(value)}}}"
+        )
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            check(node.member(name), inner, (*path, fieldsets.member(name)))
+    elif isinstance(value, list):
+        for step, item in listitems.distinct(listitems.named(node, value, path), path).items():
+            check(node.item, item, (*path, step))
 
 
 def fields_of(node: Node, value: JSON) -> FieldSet:
@@ -44,7 +59,7 @@ def _fields(node: Node, value: JSON, path: Path) -> Iterator[Path]:
             if inner is None or inner == {} or not node.names(name):
                 yield below
     elif form is Form.LIST and isinstance(value, list):
-        for step, items in _grouped(node, value, path).items():
+        for step, items in listitems.grouped(node, value, path).items():
             below = (*path, step)
             yield below
             if len(items) == 1:
@@ -109,7 +124,10 @@ def _compare_maps(node: Node, old: _Value, new: _Value, path: Path, changes: _Ch
 
 
 def _compare_lists(node: Node, old: _Value, new: _Value, path: Path, changes: _Changes) -> None:
-    before, after = _grouped(node, _list(old), path), _grouped(node, _list(new), path)
+    before, after = (
+        listitems.grouped(node, _list(old), path),
+        listitems.grouped(node, _list(new), path),
+    )
     for step in before.keys() | after.keys():
         _compare_items(node.item, before.get(step, []), after.get(step, []), (*path, step), changes)
 
@@ -134,51 +152,39 @@ def _compare_items(
 
 def merge(node: Node, live: JSON, applied: JSON) -> JSON:
     """Lays what is applied over what is there: what is not mentioned stays."""
-    merged = _merge(node, live, applied, ())
-    return None if isinstance(merged, _Absent) else merged
+    return _merge(node, live, applied)
 
 
-def _merge(node: Node, live: _Value, applied: _Value, path: Path) -> _Value:
+def _merge(node: Node, live: _Value, applied: _Value) -> JSON:
     decisive = live if isinstance(applied, _Absent) else applied
     assert not isinstance(decisive, _Absent)  # noqa: S101 one of the two is there
     form = node.form_of(decisive)
     if form is Form.LEAF or not (_size(form, live) or _size(form, applied)):
         return decisive
     if form is Form.MAP:
-        return _merge_maps(node, _members(live), _members(applied), path)
-    return _merge_lists(node, _list(live), _list(applied), path)
+        return _merge_maps(node, _members(live), _members(applied))
+    return _merge_lists(node, _list(live), _list(applied))
 
 
-def _merge_maps(node: Node, live: dict[str, JSON], applied: dict[str, JSON], path: Path) -> _Value:
-    merged: dict[str, JSON] = {}
-    for name in {**live, **applied}:
-        value = _merge(
-            node.member(name),
-            live.get(name, _ABSENT),
-            applied.get(name, _ABSENT),
-            (*path, fieldsets.member(name)),
-        )
-        if not isinstance(value, _Absent):
-            merged[name] = value
-    return merged or _ABSENT
-
-
-def _merge_lists(node: Node, live: list[JSON], applied: list[JSON], path: Path) -> _Value:
-    ours, theirs = _named(node, applied, path), _named(node, live, path)
-    known = _distinct(ours, path)
-    there = {
-        step: None if len(items) > 1 else items[0]
-        for step, items in _grouped(node, live, path).items()
+def _merge_maps(node: Node, live: dict[str, JSON], applied: dict[str, JSON]) -> JSON:
+    return {
+        name: _merge(node.member(name), live.get(name, _ABSENT), applied.get(name, _ABSENT))
+        for name in {**live, **applied}
     }
-    merged: list[JSON] = []
-    for place, step in _interleaved([step for step, _ in theirs], [step for step, _ in ours]):
-        if place is not None:
-            merged.append(live[place])
-            continue
-        item = _merge(node.item, there.get(step, _ABSENT), known[step], (*path, step))
-        if not isinstance(item, _Absent):
-            merged.append(item)
-    return merged or _ABSENT
+
+
+def _merge_lists(node: Node, live: list[JSON], applied: list[JSON]) -> JSON:
+    theirs = [step for step, _ in listitems.named(node, live)]
+    ours = dict(listitems.named(node, applied))
+    # An item that is stored twice is not merged with the applied one: it gives way to it.
+    there: dict[str, _Value] = {
+        step: None if len(items) > 1 else items[0]
+        for step, items in listitems.grouped(node, live).items()
+    }
+    return [
+        _merge(node.item, there.get(step, _ABSENT), ours[step]) if place is None else live[place]
+        for place, step in _interleaved(theirs, [*ours])
+    ]
 
 
 def _interleaved(live: Sequence[str], applied: Sequence[str]) -> Iterator[tuple[int | None, str]]:
@@ -224,10 +230,21 @@ def remove(node: Node, value: JSON, fields: FieldSet) -> JSON:
         return None
     rest = [
         remove(node.item, item, fields.below(step)) if fields.below(step) else item
-        for step, item in _named(node, value, ())
+        for step, item in listitems.named(node, value)
         if step not in fields.members
     ]
     return list(rest) or None
+
+
+def without_nulls(obj: dict[str, JSON]) -> dict[str, JSON]:
+    """Leaves out members that are null, at any depth."""
+    return {name: _without_nulls(value) for name, value in obj.items() if value is not None}
+
+
+def _without_nulls(value: JSON) -> JSON:
+    if isinstance(value, dict):
+        return without_nulls(value)
+    return list(map(_without_nulls, value)) if isinstance(value, list) else value
 
 
 def with_structs(node: Node, fields: FieldSet) -> FieldSet:
@@ -253,62 +270,6 @@ def same(left: JSON, right: JSON) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
     return isinstance(left, bool) == isinstance(right, bool) and left == right
-
-
-def _named(node: Node, items: list[JSON], path: Path) -> list[tuple[str, JSON]]:
-    named: list[tuple[str, JSON]] = []
-    for place, item in enumerate(items):
-        try:
-            named.append((_step(node, item), item))
-        except (TypeError, ValueError) as error:
-            raise Unmergeable(f"{fieldsets.describe(path)}: element {place}: {error}") from None
-    return named
-
-
-def _step(node: Node, item: JSON) -> str:
-    if not node.keys:
-        return _step_by_value(item)
-    if not isinstance(item, dict):
-        wrong = "a null element" if item is None else "non-map elements"
-        raise TypeError(f"associative list with keys may not have {wrong}")
-    keys = {
-        name: item.get(name, default)
-        for name, default in node.keys.items()
-        if name in item or default is not None
-    }
-    if not keys:
-        names = " ".join(f'"{name}"' for name in node.keys)
-        raise ValueError(
-            f"associative list with keys has an element that omits all key fields [{names}]"
-            " (and doesn't have default values for any key fields)"
-        )
-    return fieldsets.item_by_keys(keys)
-
-
-def _step_by_value(item: JSON) -> str:
-    if isinstance(item, list):
-        raise TypeError("not supported: associative list with lists as elements")
-    if item is None or isinstance(item, dict):
-        what = "an explicit null" if item is None else "a map type"
-        raise ValueError(f"associative list without keys has an element that's {what}")
-    return fieldsets.item_by_value(item)
-
-
-def _distinct(items: list[tuple[str, JSON]], path: Path) -> dict[str, JSON]:
-    distinct = dict(items)
-    if len(distinct) < len(items):
-        steps = [step for step, _ in items]
-        again = next(step for place, step in enumerate(steps) if step in steps[:place])
-        where, what = fieldsets.describe(path), fieldsets.describe((again,))
-        raise Unmergeable(f"{where}: duplicate entries for key {what}")
-    return distinct
-
-
-def _grouped(node: Node, items: list[JSON], path: Path) -> dict[str, list[JSON]]:
-    groups: dict[str, list[JSON]] = {}
-    for step, item in _named(node, items, path):
-        groups.setdefault(step, []).append(item)
-    return groups
 
 
 def _size(form: Form, value: _Value) -> int:

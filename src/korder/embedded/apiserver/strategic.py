@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 import json
 
 from korder.api.meta import JSON
+from korder.embedded.apiserver import gotext, merging
 from korder.embedded.apiserver.structure import Node
 
 _DIRECTIVE = "$patch"
@@ -58,7 +59,9 @@ def _directed(change: _Object) -> _Object:
 
 
 def _unknown(change: _Object) -> StrategicRefused:
-    return StrategicRefused(f"unknown patch type: {_go(change[_DIRECTIVE])} in map: {_go(change)}")
+    return StrategicRefused(
+        f"unknown patch type: {gotext.printed(change[_DIRECTIVE])} in map: {gotext.printed(change)}"
+    )
 
 
 def _retained(original: _Object, change: _Object) -> _Object:
@@ -125,7 +128,7 @@ def _check_order(sent: list[JSON], order: list[JSON], key: str) -> None:
         directed = isinstance(item, dict) and _DIRECTIVE in item
         if not directed and _identity(item, key) not in rest:
             raise StrategicRefused(
-                f"The order in patch list:\n{_go(sent)}\n doesn't match {_ORDER} list:\n{_go(order)}\n"
+                f"The order in patch list:\n{gotext.printed(sent)}\n doesn't match {_ORDER} list:\n{gotext.printed(order)}\n"
             )
 
 
@@ -146,7 +149,7 @@ def _merge_list(node: Node, there: list[JSON], sent: list[JSON]) -> list[JSON]:
         if places:
             merged[places[0]] = _merge_map(node.item, _object(merged[places[0]]), item)
         else:
-            merged.append(_without_nulls(item))
+            merged.append(merging.without_nulls(item))
     return _in_order(merged, items, there, key)
 
 
@@ -205,7 +208,9 @@ def _identity(item: JSON, key: str) -> str:
         return _text(item)
     found = _object(item).get(key)
     if found is None:
-        raise StrategicRefused(f"map: {_go(item)} does not contain declared merge key: {key}")
+        raise StrategicRefused(
+            f"map: {gotext.printed(item)} does not contain declared merge key: {key}"
+        )
     return _text(found)
 
 
@@ -215,7 +220,9 @@ def _are_objects(there: list[JSON], sent: list[JSON]) -> bool:
     if kinds[0] is list:
         raise StrategicRefused("lists of lists are not supported", 422)
     if len(set(kinds)) > 1:
-        raise StrategicRefused(f"list element types are not identical: {_go([there, sent])}")
+        raise StrategicRefused(
+            f"list element types are not identical: {gotext.printed([there, sent])}"
+        )
     return kinds[0] is dict
 
 
@@ -230,12 +237,6 @@ def _cleaned(value: JSON) -> JSON:
     if isinstance(value, list):
         return [_cleaned(item) for item in value if not _is_directed(item)]
     return value
-
-
-def _without_nulls(value: JSON) -> JSON:
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return list(map(_without_nulls, value)) if isinstance(value, list) else value
 
 
 def _is_directed(value: JSON) -> bool:
@@ -263,17 +264,6 @@ def _object(value: JSON) -> _Object:
 
 def _text(value: JSON) -> str:
     return json.dumps(value, sort_keys=True)
-
-
-def _go(value: JSON) -> str:
-    """Prints as Go does in messages: `map[name:a ports:[80 443]]`."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{key}:{_go(value[key])}" for key in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(map(_go, value)) + "]"
-    if value is None:
-        return "<nil>"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _go_type(value: JSON) -> str:
