@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from korder.api import instant, patch as plain
-from korder.embedded.apiserver import apply, endpoints, strategic
+from korder.embedded.apiserver import apply, endpoints, refusals, strategic
 from korder.embedded.apiserver.endpoints import Endpoint
 from korder.embedded.apiserver.lastapplied import ANNOTATION
 from korder.kube.config import load
@@ -264,7 +264,7 @@ class Sequence:
         try:
             ours = apply.apply(endpoint, self.live, body, manager, LATER, force=force)
             foretold = await self.foretold(endpoint, ours)
-        except apply.ApplyConflict as conflict:
+        except refusals.ApplyConflict as conflict:
             failure = conflict
         answer = await self.server.ask(
             "PATCH",
@@ -287,7 +287,7 @@ class Sequence:
             stored["metadata"]["managedFields"] = managed
             self.settle(answer, stored, "applied")
 
-    def check_conflict(self, answer: Answer, conflict: apply.ApplyConflict | None) -> None:
+    def check_conflict(self, answer: Answer, conflict: refusals.ApplyConflict | None) -> None:
         assert conflict is not None, (answer, self.log)
         causes = [
             {"reason": "FieldManagerConflict", "message": cause.message, "field": cause.field}
@@ -362,12 +362,12 @@ async def test_configurations_are_refused_in_the_same_words(server: Server) -> N
     for what, body in BAD_CONFIGURATIONS.items():
         path, kind = f"{THING.path}/refused", "apply-patch+yaml"
         answer = await server.ask("PATCH", path, body, kind, fieldManager="a")
-        with pytest.raises(apply.ApplyRefused) as refused:
+        with pytest.raises(refusals.ApplyRefused) as refused:
             apply.apply(THING.main, None, body, "a", LATER)
         told = (refused.value.code, str(refused.value))
         assert (answer.code, answer.body["message"]) == told, what
     answer = await server.ask("PATCH", f"{THING.path}/refused", a_thing(), "apply-patch+yaml")
-    with pytest.raises(apply.ApplyRefused) as refused:
+    with pytest.raises(refusals.ApplyRefused) as refused:
         apply.apply(THING.main, None, a_thing(), "", LATER)
     assert (answer.code, answer.body["message"]) == (refused.value.code, str(refused.value))
 

@@ -160,12 +160,8 @@ def _updated(
 ) -> dict[Manager, Entry]:
     """Takes from everybody what was changed or removed, and gives what was changed to the manager."""
     old = _without_managers(dict(live))
-    difference = merging.compare(endpoint.structure, old, new).without(endpoint.reset)
-    taken = {
-        other: entry.fields - difference.changed - difference.removed
-        for other, entry in owners.items()
-    }
-    left = entries.owned(owners, taken)
+    difference = merging.compare(endpoint.structure, old, new, endpoint.reset)
+    left = entries.deprived(owners, difference.changed | difference.removed)
     fields = difference.changed - _SYSTEM
     if fields:
         me = entries.updater(manager, endpoint.api_version, endpoint.subresource)
@@ -189,27 +185,18 @@ def _applied(
     mine = merging.fields_of(node, applied).without(endpoint.reset)
     last = owners.get(me)
     others = {other: entry for other, entry in owners.items() if other != me}
-    if last is not None:
+    if last is not None and last.fields - mine:
         claims = [mine, *(entry.fields for entry in others.values())]
         merged = _pruned(node, merged, last.fields, claims)
-    difference = merging.compare(node, live, merged).without(endpoint.reset)
-    conflicts = {
-        other: entry.fields & difference.changed
-        for other, entry in others.items()
-        if entry.fields & difference.changed
-    }
-    if conflicts and not force:
-        _refuse(conflicts, endpoint, live, manager)
-    kept = {
-        other: entry.fields - difference.changed - difference.removed
-        for other, entry in others.items()
-    }
-    result = entries.owned(others, kept)
+    assert isinstance(merged, dict)  # noqa: S101 two objects were merged
+    difference = merging.compare(node, live, merged, endpoint.reset)
+    if not force:
+        _refuse_conflicts(endpoint, live, others, difference.changed, manager)
+    result = entries.deprived(others, difference.changed | difference.removed)
     if mine - _SYSTEM:
         unchanged = merging.same(live, merged)
         time = (last.time if last else "") if unchanged else instant.render(now)
         result[me] = Entry(mine - _SYSTEM, endpoint.api_version, time)
-    assert isinstance(merged, dict)  # noqa: S101 two objects were merged
     return _with_managers(merged, result)
 
 
@@ -232,11 +219,12 @@ def _union(sets: list[FieldSet]) -> FieldSet:
     return union
 
 
-def _refuse(
-    conflicts: Mapping[Manager, FieldSet], endpoint: Endpoint, live: Object, manager: str
+def _refuse_conflicts(
+    endpoint: Endpoint, live: Object, others: Managers, changed: FieldSet, manager: str
 ) -> None:
+    conflicts = {other: entry.fields & changed for other, entry in others.items()}
     allowed = fieldsets.EMPTY
-    if manager == lastapplied.KUBECTL:
+    if manager == lastapplied.KUBECTL and any(conflicts.values()):
         allowed = lastapplied.still_true(endpoint.structure, endpoint.api_version, live)
     causes = tuple(
         Cause(other, path)

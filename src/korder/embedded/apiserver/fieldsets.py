@@ -43,6 +43,8 @@ class FieldSet:
         return FieldSet(self.members | other.members, children)
 
     def __sub__(self, other: "FieldSet") -> "FieldSet":
+        if not other:
+            return self
         return _made(
             self.members - other.members,
             ((step, mine - other.below(step)) for step, mine in self.children.items()),
@@ -51,11 +53,16 @@ class FieldSet:
     def __and__(self, other: "FieldSet") -> "FieldSet":
         return _made(
             self.members & other.members,
-            ((step, mine & other.below(step)) for step, mine in self.children.items()),
+            (
+                (step, self.children[step] & other.children[step])
+                for step in self.children.keys() & other.children.keys()
+            ),
         )
 
     def without(self, other: "FieldSet") -> "FieldSet":
         """Leaves out the fields of another set and everything below them."""
+        if not other:
+            return self
         return _made(
             self.members - other.members,
             (
@@ -100,7 +107,7 @@ def to_json(fields: FieldSet) -> dict[str, JSON]:
     """Writes a set as FieldsV1, in the order the real server uses."""
     written: dict[str, JSON] = {}
     for step in sorted(fields.members | fields.children.keys(), key=_order):
-        inner = to_json(fields.below(step))
+        inner = to_json(fields.children[step]) if step in fields.children else {}
         written[step] = {_SELF: {}, **inner} if inner and step in fields.members else inner
     return written
 

@@ -25,7 +25,7 @@ def still_true(node: Node, api_version: str, live: Mapping[str, JSON]) -> FieldS
     if not isinstance(remembered, dict) or remembered.get("apiVersion") != api_version:
         return fieldsets.EMPTY
     try:
-        difference = merging.compare(node, remembered, dict(live))
+        difference = merging.compare(node, remembered, live)
         fields = merging.fields_of(node, remembered)
     except listitems.Unmergeable:
         return fieldsets.EMPTY

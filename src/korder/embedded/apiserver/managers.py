@@ -5,7 +5,7 @@ and, for updates only, its version: whoever applies has one entry per subresourc
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 import json
 from typing import NamedTuple
@@ -60,11 +60,15 @@ class Manager(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a manager owns, in which version it said so, and when that changed last."""
+    """What a manager owns, in which version it said so, and when that changed last.
+
+    `written` is how the fields stand in the object as long as they are the same: most writes leave most entries alone.
+    """
 
     fields: FieldSet
     version: str
     time: str = ""
+    written: JSON = field(default=None, compare=False)
 
 
 Managers = Mapping[Manager, Entry]
@@ -109,13 +113,15 @@ def is_reset(written: JSON) -> bool:
     return written in ([], [{}])
 
 
-def owned(managers: Managers, fields: Mapping[Manager, FieldSet]) -> dict[Manager, Entry]:
-    """Gives managers the sets they own now; who owns nothing any more is no manager."""
-    return {
-        manager: replace(entry, fields=fields.get(manager, entry.fields))
+def deprived(managers: Managers, gone: FieldSet) -> dict[Manager, Entry]:
+    """Takes fields from everybody; who owns nothing any more is no manager."""
+    left = {
+        manager: replace(entry, fields=entry.fields - gone, written=None)
+        if entry.fields & gone
+        else entry
         for manager, entry in managers.items()
-        if fields.get(manager, entry.fields)
     }
+    return {manager: entry for manager, entry in left.items() if entry.fields}
 
 
 def capped(managers: Managers) -> dict[Manager, Entry]:
@@ -134,7 +140,7 @@ def capped(managers: Managers) -> dict[Manager, Entry]:
             continue
         gathered = kept[bucket] if bucket in kept else kept.pop(first[entry.version])
         del kept[manager]
-        kept[bucket] = replace(entry, fields=entry.fields | gathered.fields)
+        kept[bucket] = replace(entry, fields=entry.fields | gathered.fields, written=None)
         left -= 1
     return kept
 
@@ -157,7 +163,7 @@ def _decoded(entry: JSON) -> tuple[Manager, Entry]:
         fields = fieldsets.from_json(entry.get("fieldsV1") or {})
     except fieldsets.MalformedFields as error:
         raise MalformedManagers(str(error)) from None
-    return manager, Entry(fields, version, texts.get("time", ""))
+    return manager, Entry(fields, version, texts.get("time", ""), entry.get("fieldsV1"))
 
 
 def _encoded(manager: Manager, entry: Entry) -> JSON:
@@ -167,7 +173,7 @@ def _encoded(manager: Manager, entry: Entry) -> JSON:
         "apiVersion": entry.version,
         "time": entry.time,
         "fieldsType": _FORMAT,
-        "fieldsV1": fieldsets.to_json(entry.fields),
+        "fieldsV1": entry.written or fieldsets.to_json(entry.fields),
         "subresource": manager.subresource,
     }
     return {key: value for key, value in written.items() if value != ""}

@@ -6,7 +6,7 @@ nothing below it; an entry of a map and an item of a list are fields of their ow
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -88,22 +88,34 @@ class Comparison:
     changed: FieldSet
     removed: FieldSet
 
-    def without(self, ignored: FieldSet) -> "Comparison":
-        return Comparison(self.changed.without(ignored), self.removed.without(ignored))
 
-
-def compare(node: Node, old: JSON, new: JSON) -> Comparison:
-    """Finds what was added, modified and removed between two objects."""
+def compare(
+    node: Node,
+    old: Mapping[str, JSON],
+    new: Mapping[str, JSON],
+    ignored: FieldSet = fieldsets.EMPTY,
+) -> Comparison:
+    """Finds what was added, modified and removed between two objects, except for what is ignored."""
     changes = _Changes()
-    _compare(node, old, new, (), changes)
+    _compare(node, _looked_at(old, ignored), _looked_at(new, ignored), (), changes)
     return Comparison(
-        fieldsets.of_paths((*changes.added, *changes.modified)),
-        fieldsets.of_paths(changes.removed),
+        fieldsets.of_paths((*changes.added, *changes.modified)).without(ignored),
+        fieldsets.of_paths(changes.removed).without(ignored),
     )
 
 
+def _looked_at(obj: Mapping[str, JSON], ignored: FieldSet) -> dict[str, JSON]:
+    """Leaves out whole parts that are ignored: a status is written often, and the spec need not be walked for it."""
+    return {
+        name: value for name, value in obj.items() if fieldsets.member(name) not in ignored.members
+    }
+
+
 def _compare(node: Node, old: _Value, new: _Value, path: Path, changes: _Changes) -> None:
-    for form in {node.form_of(value) for value in (old, new) if not isinstance(value, _Absent)}:
+    if node.form is Form.LEAF:
+        changes.note(old, new, path)
+        return
+    for form in _forms(node, old, new):
         if form is Form.LEAF or not (_size(form, old) or _size(form, new)):
             changes.note(old, new, path)
             continue
@@ -113,6 +125,13 @@ def _compare(node: Node, old: _Value, new: _Value, path: Path, changes: _Changes
             _compare_lists(node, old, new, path, changes)
         if isinstance(old, _Absent) or isinstance(new, _Absent):
             changes.note(old, new, path)
+
+
+def _forms(node: Node, old: _Value, new: _Value) -> Iterable[Form]:
+    """Says how to walk: in both ways where a value has become one of another form."""
+    if node.form is not Form.ANY:
+        return (node.form,)
+    return {node.form_of(value) for value in (old, new) if not isinstance(value, _Absent)}
 
 
 def _compare_maps(node: Node, old: _Value, new: _Value, path: Path, changes: _Changes) -> None:
