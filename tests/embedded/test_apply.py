@@ -132,6 +132,18 @@ def test_only_so_many_updaters_are_remembered() -> None:
     assert owned(live, "ancient-changes", "Update") == old
 
 
+def test_all_that_is_too_much_becomes_one_entry() -> None:
+    fields = {number: fieldsets.of_paths([("f:data", f"f:k{number}")]) for number in range(13)}
+    entries = {
+        managers.updater(f"m{number:02}", "v1", ""): managers.Entry(owns, "v1", f"t{number:02}")
+        for number, owns in fields.items()
+    }
+    capped = managers.capped(entries)
+    bucket = capped[managers.updater("ancient-changes", "v1", "")]
+    assert len(capped) == managers.MOST_UPDATERS
+    assert bucket == managers.Entry(fields[0] | fields[1] | fields[2] | fields[3], "v1", "t03")
+
+
 def test_applying_creates_an_object_and_owns_what_was_sent() -> None:
     made = apply.apply(MAPS, None, a_map({"labels": {}}, a="x"), "alice", NOON)
     assert made["data"] == {"a": "x"}
@@ -143,6 +155,26 @@ def test_what_is_no_longer_applied_is_removed() -> None:
     after = apply.apply(MAPS, live, a_map(b="x"), "alice", LATER)
     assert after["data"] == {"b": "x"}
     assert owned(after, "alice") == {".data.b"}
+
+
+def test_what_nobody_applied_stays_in_an_item_that_is_still_applied() -> None:
+    def template(**members: Any) -> Object:
+        containers = [{"name": "a", **members}]
+        return a_deployment(spec={"template": {"spec": {"containers": containers}}})
+
+    live = apply.apply(DEPLOYMENTS, None, template(env=[{"name": "A"}]), "alice", NOON)
+    live["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] = "Always"
+    after = apply.apply(DEPLOYMENTS, live, template(), "alice", LATER)
+    containers = after["spec"]["template"]["spec"]["containers"]
+    assert containers == [{"name": "a", "imagePullPolicy": "Always"}]
+
+
+def test_a_map_that_lost_its_last_entry_is_gone() -> None:
+    live = apply.update(MAPS, None, a_map({"labels": {"l": "x"}}), "bob", NOON)
+    live = apply.apply(MAPS, live, a_map({"labels": {"l": "y"}}), "alice", NOON, force=True)
+    after = apply.apply(MAPS, live, a_map(), "alice", NOON)
+    assert "labels" not in after["metadata"]
+    assert owned(after, "bob", "Update") == {".metadata.labels"}
 
 
 def test_what_others_own_too_stays() -> None:
@@ -270,6 +302,15 @@ def test_who_moves_from_client_side_apply_meets_no_conflict_with_himself() -> No
     assert json.loads(after["metadata"]["annotations"][ANNOTATION]) == a_map(a="y")
     with pytest.raises(ApplyConflict):
         apply.apply(MAPS, live, a_map(a="y"), "another", LATER)
+
+
+def test_what_changed_since_client_side_apply_is_a_conflict() -> None:
+    memory = json.dumps(a_map(a="x"))
+    live = apply.update(
+        MAPS, None, a_map({"annotations": {ANNOTATION: memory}}, a="z"), "old", NOON
+    )
+    with pytest.raises(ApplyConflict):
+        apply.apply(MAPS, live, a_map(a="y"), "kubectl", LATER)
 
 
 def test_a_write_that_only_sets_times_is_none() -> None:

@@ -129,6 +129,13 @@ def test_an_object_has_the_fields_it_sets(spec: Any, expected: set[str]) -> None
             id="a name that is no longer there twice",
         ),
         pytest.param(
+            {"items": [{"name": "a"}, {"name": "a"}]},
+            {"items": [{"name": "a"}, {"name": "a", "value": "x"}]},
+            {'.spec.items[name="a"]'},
+            set(),
+            id="one of two of the same name",
+        ),
+        pytest.param(
             {"open": {"p": 1}},
             {"open": {"p": {"q": 1}}},
             {".spec.open.p", ".spec.open.p.q"},
@@ -151,6 +158,7 @@ def test_a_comparison_names_the_fields_that_differ(
         pytest.param("abc", "d", "abcd", id="a new one at the end"),
         pytest.param("xay", "ab", "xayb", id="a new one behind those that stood there"),
         pytest.param("abcd", "dcba", "dcba", id="all of them turned round"),
+        pytest.param("aab", "a", "ab", id="what is stored twice gives way"),
         pytest.param("", "ba", "ba", id="into an empty list"),
         pytest.param("ba", "", "ba", id="nothing"),
     ],
@@ -192,6 +200,11 @@ def test_removed_fields_are_gone_and_others_stay(obj: Any, other: Any) -> None:
     gone = merging.fields_of(NODE, obj) - left
     assert not left & fields
     assert gone.without(fields) == fieldsets.EMPTY
+
+
+def test_what_becomes_empty_is_null() -> None:
+    fields = fieldsets.of_paths([("f:spec", "f:map", "f:a")])
+    assert merging.remove(NODE, {"spec": {"map": {"a": "x"}}}, fields) == {"spec": {"map": None}}
 
 
 @pytest.mark.parametrize(
