@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
+# Where the programs of a real Kubernetes are: given, or built once.
+PROGRAMS := KORDER_CONTROLPLANE="$${KORDER_CONTROLPLANE:-$$(hack/controlplane/build)}" && export KORDER_CONTROLPLANE
+
 SEEDS ?= 20
 ONLY  ?=
 
@@ -31,7 +34,7 @@ run: $(READY) ## start a cluster with everything in it (says what is still missi
 test: $(READY) ## all tests that need only Python
 	@$(PYTEST) -m "not e2e and not soak"
 
-check: lint types imports test ## test, lint, types, import contracts and drift: half of what CI runs
+check: lint types imports test ## test, lint, types, import contracts and drift; CI runs this and e2e
 
 lint: $(READY) ## style
 	@$(BIN)/ruff check .
@@ -44,19 +47,19 @@ imports: $(READY)
 	@$(BIN)/lint-imports --no-logo
 
 e2e: $(READY) ## tests on a real Kubernetes, built once into a cache outside the tree
-	@KORDER_CONTROLPLANE="$$(hack/controlplane/build)" && export KORDER_CONTROLPLANE && \
+	@$(PROGRAMS) && \
 	  $(BIN)/pytest tests/e2e -m "e2e and not soak"
 
 test-e2e: e2e
 
 bench: $(READY) ## print the benchmark table, write build/bench.json (ONLY=name runs one)
-	@KORDER_CONTROLPLANE="$$(hack/controlplane/build)" && export KORDER_CONTROLPLANE && \
+	@$(PROGRAMS) && \
 	  $(BIN)/python -m bench $(ONLY)
 
 soak: $(READY) ## long runs: SEEDS=20 rounds of trouble, thousands of examples for every property
-	@KORDER_CONTROLPLANE="$$(hack/controlplane/build)" && export KORDER_CONTROLPLANE && \
+	@$(PROGRAMS) && \
 	  KORDER_SEEDS=$(SEEDS) $(BIN)/pytest -m soak --timeout 0
-	@$(PYTEST) -m "not e2e and not soak" --hypothesis-profile soak --timeout 0 tests/api tests/runtime
+	@$(PYTEST) -m "not e2e and not soak" --hypothesis-profile soak --timeout 0 tests/api tests/runtime tests/embedded
 
 manifests: $(READY) ## write manifests/ from the types
 	@$(BIN)/korder manifests --output manifests

@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 from datetime import date, datetime
 from enum import Enum, StrEnum
+from fractions import Fraction
 from pathlib import Path
 import re
 import runpy
@@ -215,8 +216,27 @@ def test_both_ways_to_write_a_span_of_time_are_read():
         reserve.TicketSpec,
     )
 
-    assert apart.start_time == together.window.start_time
+    assert apart.starts_at == together.starts_at == instant.parse("2030-01-01T08:00:00Z")
     assert apart.duration == together.window.duration == "2h"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{}", "startTime: ''", "window: {duration: 2h}", "window: {startTime: '', timeZone: ''}"],
+)
+def test_a_ticket_without_a_start_starts_at_once(text: str):
+    assert spec_of(text, reserve.TicketSpec).starts_at is None
+
+
+@pytest.mark.parametrize("text", ["{}", "resources: {}", "resources: {limits: {cpu: 1}}"])
+def test_a_ticket_that_does_not_say_how_much_holds_the_usual_room(text: str):
+    spec = spec_of(text, reserve.TicketSpec)
+
+    assert spec.requests == {"cpu": "100m", "memory": "128Mi"}
+
+
+def test_a_ticket_that_says_how_much_holds_no_more():
+    assert spec_of("resources: {requests: {cpu: 2}}", reserve.TicketSpec).requests == {"cpu": 2}
 
 
 def test_the_original_s_later_word_for_reserved_is_read():
@@ -231,16 +251,49 @@ def test_a_phase_nobody_knows_is_not():
 
 
 @pytest.mark.parametrize(
-    ("text", "multiplier"),
+    ("text", "factor"),
     [
-        ("{name: day, schedule: '0 9-17 * * 1-5', multiplier: '2.0'}", "2.0"),
-        ("{name: day, weekdays: [Mon, Tue], hours: '09:00-17:00', multiplier: 2.5}", 2.5),
-        ("{name: weekend, weekdays: [Sat, Sun], multiplier: 2}", 2),
+        ("{name: day, schedule: '0 9-17 * * 1-5', multiplier: '2.0'}", Fraction(2)),
+        ("{name: day, schedule: '0 9-17 * * 1-5', multiplier: '0.1'}", Fraction(1, 10)),
+        (
+            "{name: day, weekdays: [Mon, Tue], hours: '09:00-17:00', multiplier: 1.1}",
+            Fraction("1.1"),
+        ),
+        ("{name: day, weekdays: [Mon], multiplier: 0.0000001}", Fraction("1e-7")),
+        ("{name: weekend, weekdays: [Sat, Sun], multiplier: 2}", Fraction(2)),
+        ("{name: night, weekdays: [Sat, Sun], hard: {orders: 1}}", None),
     ],
-    ids=["a schedule and a text", "days, hours and a fraction", "days and a whole number"],
+    ids=[
+        "a schedule and a text",
+        "a text that no float can hold",
+        "days, hours and a fraction",
+        "a very small fraction",
+        "days and a whole number",
+        "limits of its own",
+    ],
 )
-def test_both_ways_to_write_a_window_are_read(text: str, multiplier: object):
-    assert spec_of(text, quota.TimeWindow).multiplier == multiplier
+def test_a_window_multiplies_by_exactly_what_is_written(text: str, factor: Fraction | None):
+    assert spec_of(text, quota.TimeWindow).factor == factor
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("{namespace: team-a, limits: {}}", "team-a"),
+        ("{namespace: team-a, name: a, limits: {}}", "a"),
+        ("{namespaceSelector: {matchLabels: {env: prod}}, name: prod, limits: {}}", "prod"),
+    ],
+)
+def test_an_allocation_is_called_by_its_name_or_its_namespace(text: str, key: str):
+    assert spec_of(text, quota.Allocation).key == key
+
+
+@pytest.mark.parametrize(
+    ("word", "allows"),
+    [("Whitelist", True), ("White", True), ("Blacklist", False), ("Black", False)],
+)
+def test_a_host_is_let_through_by_either_word(word: str, allows: bool):
+    assert mesh.InterceptType(word).allows is allows
 
 
 def test_a_longest_duration_may_be_a_text_or_seconds():
@@ -307,7 +360,8 @@ WORDS = {
     booking.ResourceState: "STOPPED PENDING RUNNING",
     mesh.TriggerPolicy: "Normal LimiterOnly ForceOpened ForceClosed",
     mesh.RecoverType: "Manual SleepingWindow",
-    mesh.InterceptType: "Whitelist Blacklist",
+    mesh.InterceptType: "Whitelist Blacklist White Black",
+    mesh.BucketHash: "fnv legacy",
     mesh.ContentType: "Normal Regexp",
 }
 

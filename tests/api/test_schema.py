@@ -7,7 +7,7 @@ import pytest
 
 from korder.api import schema
 from korder.api.meta import Base
-from korder.api.schema import Reason, Rule, doc
+from korder.api.schema import Refusal, Rule, doc
 
 
 class Colour(StrEnum):
@@ -31,7 +31,7 @@ class Sample(Base):
     """
 
     RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule("self.a == self.b", "a must be b", field=".a", reason=Reason.FORBIDDEN),
+        Rule("self.a == self.b", "a must be b", field=".a", reason=Refusal.FORBIDDEN),
     )
 
     needed: Annotated[str, doc("Its name.", min_length=1, max_length=9, pattern="^[a-z]*$")]

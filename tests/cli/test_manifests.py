@@ -16,6 +16,9 @@ def test_a_kind_that_is_gone_leaves_no_file(tmp_path: Path) -> None:
     stale = tmp_path / "crds" / "core.korder.dev_cronorders.yaml"
     stale.parent.mkdir()
     stale.write_text("old")
+    foreign = stale.with_name("mine.yaml")
+    foreign.write_text("not ours to touch")
     manifests.run(tmp_path)
     assert not stale.exists()
-    assert len(list(tmp_path.rglob("*.yaml"))) == len(manifests.render())
+    assert foreign.exists()
+    assert len(list(tmp_path.rglob("*.yaml"))) == len(manifests.render()) + 1

@@ -338,6 +338,14 @@ ORDERS = (
         {"spec.minAvailable": 4},
         says="minAvailable must not be greater than replicas",
     ),
+    updated(
+        "an order scaled below what it opens with, before it has opened",
+        "Order",
+        {"spec.minAvailable": 2, "status.opened": False},
+        {"spec.minAvailable": 2, "spec.replicas": 1},
+        field="spec.minAvailable",
+        says="minAvailable must not be greater than replicas",
+    ),
     created("an order with a strategy without a type", "Order", {"spec.strategy.type": GONE}),
     created(
         "a scheduled order without a schedule",
@@ -380,6 +388,24 @@ ORDERS = (
         "Order",
         {"spec.strategy.timeZone": "Central Europe"},
         says="timeZone must be the name of a time zone",
+    ),
+    created(
+        "a lead time of a thousand years",
+        "Order",
+        {"spec.strategy.leadTime": "9999999h"},
+        says="leadTime must be a duration such as 1h30m or 90s, or 0s, and 399999h at most",
+    ),
+    created(
+        "a lead time a second too long",
+        "Order",
+        {"spec.strategy.leadTime": "399999h1s"},
+        says="leadTime must be a duration such as 1h30m or 90s, or 0s, and 399999h at most",
+    ),
+    created(
+        "a lead time of many long parts",
+        "Order",
+        {"spec.strategy.leadTime": "399999h" * 7},
+        says="leadTime must be a duration such as",
     ),
     created("a negative deadline", "Order", {"spec.strategy.startingDeadlineSeconds": -1}),
     created("a negative lead time", "Order", {"spec.strategy.leadTime": "-5m"}),
@@ -450,19 +476,41 @@ TICKETS = (
     created("a ticket that holds for a bare number", "Ticket", {"spec.duration": 3600}),
     created("a ticket that holds for less than no time", "Ticket", {"spec.duration": "-1h"}),
     created(
+        "a ticket that holds for a thousand years",
+        "Ticket",
+        {"spec.duration": "9999999h"},
+        says="duration must be a duration longer than zero such as 1h30m or 90s, and 399999h at most",
+    ),
+    created(
         "a ticket with a start without an offset",
         "Ticket",
         {"spec.startTime": "2030-01-01T08:00:00"},
+        says="startTime must be an instant with its offset such as 2030-01-31T08:30:00Z",
     ),
     created(
         "a ticket with a start in month thirteen",
         "Ticket",
         {"spec.startTime": "2030-13-01T08:00:00Z"},
+        says="startTime must be an instant with its offset",
     ),
     created(
         "a ticket with a start on the 30th of February",
         "Ticket",
         {"spec.startTime": "2030-02-30T08:00:00Z"},
+        says="startTime must be an instant with its offset",
+    ),
+    created(
+        "a ticket with a start on the 29th of February of a common year",
+        "Ticket",
+        {"spec.startTime": "2031-02-29T08:00:00Z"},
+        says="startTime must be an instant with its offset",
+    ),
+    created(
+        "a window with a start in words",
+        "Ticket",
+        {"spec.window": {"startTime": "noon"}, "spec.duration": GONE},
+        field="spec.window.startTime",
+        says="startTime must be an instant with its offset",
     ),
     created(
         "a ticket with a window and a start",
@@ -487,16 +535,26 @@ TICKETS = (
         {"spec.lifecycle.ttlSecondsAfterFinished": -1},
     ),
     created("a ticket for less than no room", "Ticket", {"spec.resources.requests.cpu": "-1"}),
-    created("a ticket for some room in words", "Ticket", {"spec.resources.requests.cpu": "plenty"}),
+    created(
+        "a ticket for some room in words",
+        "Ticket",
+        {"spec.resources.requests.cpu": "plenty"},
+        says="a quantity such as 20, 500m or 40Gi, not less than zero",
+    ),
     created(
         "a ticket with a negative limit as a number", "Ticket", {"spec.resources.limits.cpu": -2}
     ),
     created(
-        "a ticket with the same claim twice",
+        "a ticket with a device claim",
         "Ticket",
-        {"spec.resources.claims": [{"name": "gpu"}, {"name": "gpu"}]},
-        field="spec.resources.claims[1]",
-        says="Duplicate value",
+        {"spec.resources.claims": [{"name": "gpu"}]},
+        says="claims must be left out",
+    ),
+    created(
+        "a ticket whose scheduler has a blank in its name",
+        "Ticket",
+        {"spec.schedulerName": "my scheduler"},
+        says="schedulerName must be lower-case letters, digits, dashes and dots",
     ),
     created(
         "an owner that is nobody",
@@ -519,6 +577,14 @@ TICKETS = (
         "Ticket",
         {"spec.owners[0].namespaces": ["Team"]},
         field="spec.owners[0].namespaces[0]",
+        says="namespaces must be lower-case letters, digits and dashes such as team-a",
+    ),
+    created(
+        "an owner with a service account in capitals",
+        "Ticket",
+        {"spec.owners[0].serviceAccounts": ["Builder"]},
+        field="spec.owners[0].serviceAccounts[0]",
+        says="serviceAccounts must be lower-case letters, digits, dashes and dots such as team-a.builder",
     ),
     created(
         "an owner with the same namespace twice",
@@ -657,35 +723,85 @@ QUOTAS = (
         field="spec.hard.orders",
     ),
     created(
-        "a limit in words", "Quota", {"spec.hard": {"orders": "ten"}}, field="spec.hard.orders"
+        "a limit in words",
+        "Quota",
+        {"spec.hard": {"orders": "ten"}},
+        field="spec.hard.orders",
+        says="a quantity such as 20, 500m or 40Gi",
     ),
     created(
         "a longest duration of nothing",
         "Quota",
         {"spec.hard": {"max-duration": "0s"}},
         field="spec.hard",
-        says="max-duration must be a duration such as 24h or whole seconds",
+        says="hard must have as max-duration a duration such as 24h or whole seconds",
+    ),
+    *(
+        created(
+            f"a longest duration of {what}",
+            "Quota",
+            {"spec.hard": {"max-duration": amount}},
+            field="spec.hard",
+            says="hard must have as max-duration a duration such as 24h or whole seconds",
+        )
+        for what, amount in {
+            "no seconds": 0,
+            "no seconds as text": "0",
+            "a gigabyte": "1Gi",
+            "a thousand": "1k",
+            "twenty digits": "12345678901234567890",
+            "half a second": "0.5",
+            "ten billion seconds": 10_000_000_000,
+            "a billion minutes": "1000000000m",
+        }.items()
     ),
     created(
-        "a longest duration of no seconds",
+        "a longest duration of a thousand years",
         "Quota",
-        {"spec.hard": {"max-duration": 0}},
-        field="spec.hard",
-        says="max-duration must be a duration such as 24h or whole seconds",
+        {"spec.hard": {"max-duration": "9999999h"}},
+        field="spec.hard.max-duration",
+        says="a quantity such as 20, 500m or 40Gi, or a duration such as 24h, 399999h at most",
     ),
     created(
-        "a longest duration of a gigabyte",
+        "a longest duration of nothing in a window",
         "Quota",
-        {"spec.hard": {"max-duration": "1Gi"}},
-        field="spec.hard",
-        says="max-duration must be a duration such as 24h or whole seconds",
+        {
+            "spec.timeWindows": [
+                {"name": "day", "weekdays": ["Mon"], "hard": {"max-duration": "0s"}}
+            ]
+        },
+        field="spec.timeWindows[0].hard",
+        says="hard must have as max-duration",
+    ),
+    created(
+        "cores for a day in a window",
+        "Quota",
+        {
+            "spec.timeWindows": [
+                {"name": "day", "weekdays": ["Mon"], "hard": {"reserved.cpu": "24h"}}
+            ]
+        },
+        field="spec.timeWindows[0].hard",
+        says="hard must have a duration only as max-duration",
+    ),
+    created(
+        "a longest duration of a gigabyte in an allocation",
+        "Quota",
+        {"spec.allocation[0].limits": {"max-duration": "1Gi"}},
+        says="limits must have as max-duration",
+    ),
+    created(
+        "cores for a day in an allocation",
+        "Quota",
+        {"spec.allocation[0].limits": {"reserved.cpu": "24h"}},
+        says="limits must have a duration only as max-duration",
     ),
     created(
         "a limit of cores that is a duration",
         "Quota",
         {"spec.hard": {"reserved.cpu": "24h"}},
         field="spec.hard",
-        says="only max-duration may be a duration",
+        says="hard must have a duration only as max-duration",
     ),
     created("a time window without a name", "Quota", {"spec.timeWindows[0].name": GONE}),
     created(
@@ -731,7 +847,12 @@ QUOTAS = (
         {"spec.timeWindows[0].multiplier": GONE},
         says="Required value",
     ),
-    created("a negative multiplier as text", "Quota", {"spec.timeWindows[0].multiplier": "-2"}),
+    created(
+        "a negative multiplier as text",
+        "Quota",
+        {"spec.timeWindows[0].multiplier": "-2"},
+        says="a number such as 0.5 or 2, not less than zero",
+    ),
     created("a negative multiplier as a number", "Quota", {"spec.timeWindows[0].multiplier": -0.5}),
     created("a multiplier that is a yes", "Quota", {"spec.timeWindows[0].multiplier": True}),
     created("a multiplier that is a list", "Quota", {"spec.timeWindows[0].multiplier": [2]}),
@@ -765,11 +886,63 @@ QUOTAS = (
         {"spec.allocation[0].namespace": GONE},
         says="namespace or namespaceSelector must be given, and not both",
     ),
+    created(
+        "an allocation to a namespace in capitals",
+        "Quota",
+        {"spec.allocation[0].namespace": "Team"},
+        says="namespace must be lower-case letters, digits and dashes",
+    ),
+    created(
+        "an allocation with a blank in its name",
+        "Quota",
+        {"spec.allocation[0].name": "team a"},
+        says="name must be lower-case letters, digits and dashes",
+    ),
+    created(
+        "two allocations to one namespace",
+        "Quota",
+        {
+            "spec.allocation": [
+                {"namespace": "team-a", "limits": {"orders": 1}},
+                {"namespace": "team-a", "name": "again", "limits": {"orders": 2}},
+            ]
+        },
+        says="allocation must not name a namespace twice",
+    ),
+    created(
+        "two allocations of one name",
+        "Quota",
+        {
+            "spec.allocation": [
+                {"namespace": "team-a", "limits": {"orders": 1}},
+                {
+                    "name": "team-a",
+                    "namespaceSelector": {"matchLabels": {"env": "prod"}},
+                    "limits": {"orders": 2},
+                },
+            ]
+        },
+        says="allocation must not use a name twice",
+    ),
+    created(
+        "an allocation by label without a name",
+        "Quota",
+        {
+            "spec.allocation": [
+                {
+                    "namespaceSelector": {"matchLabels": {"env": "prod"}},
+                    "limits": {"orders": 2},
+                }
+            ]
+        },
+        field="spec.allocation[0].name",
+        says="name must be given with namespaceSelector",
+    ),
     created("an allocation of nothing", "Quota", {"spec.allocation[0].limits": GONE}),
     created(
         "an allocation with an empty selector",
         "Quota",
-        {"spec.allocation": [{"namespaceSelector": {}, "limits": {"orders": "1"}}]},
+        {"spec.allocation": [{"name": "all", "namespaceSelector": {}, "limits": {"orders": "1"}}]},
         field="spec.allocation[0].namespaceSelector",
         says="namespaceSelector must have matchLabels or matchExpressions",
     ),
@@ -814,10 +987,39 @@ BROKER = (
         "ClusterAdvertisement",
         {"spec.resources.capacity.cpu": "-10"},
     ),
-    created("a negative price", "ClusterAdvertisement", {"spec.cost.cpuCost": "-0.05"}),
-    created("a price with its currency", "ClusterAdvertisement", {"spec.cost.memoryCost": "$0.01"}),
+    created(
+        "a negative price",
+        "ClusterAdvertisement",
+        {"spec.cost.cpuCost": "-0.05"},
+        says="cpuCost must be a decimal number such as 0.05",
+    ),
+    created(
+        "a price with its currency",
+        "ClusterAdvertisement",
+        {"spec.cost.memoryCost": "$0.01"},
+        says="memoryCost must be a decimal number such as 0.05",
+    ),
+    created(
+        "a price of disks in words",
+        "ClusterAdvertisement",
+        {"spec.cost.costs": {"disk": "cheap"}},
+        field="spec.cost.costs[disk]",
+        says="costs must be a decimal number such as 0.05",
+    ),
+    created(
+        "twice as much, with a sign",
+        "ClusterAdvertisement",
+        {"spec.overcommit": {"cpu": "x2"}},
+        field="spec.overcommit[cpu]",
+        says="overcommit must be a decimal number such as 0.05",
+    ),
     created("a margin above everything", "ClusterAdvertisement", {"spec.marginPercent": 101}),
-    created("a report with a bad time", "ClusterAdvertisement", {"spec.timestamp": "yesterday"}),
+    created(
+        "a report with a bad time",
+        "ClusterAdvertisement",
+        {"spec.timestamp": "yesterday"},
+        says="an instant with its offset such as 2030-01-31T08:30:00Z",
+    ),
     created("a report before the first", "ClusterAdvertisement", {"spec.agent.sequence": -1}),
     unknown_word("ClusterAdvertisement", "spec.scheduling"),
     unknown_word("ClusterAdvertisement", "spec.taints[0].effect", {"spec.taints[0].key": "a"}),
@@ -880,6 +1082,56 @@ BROKER = (
         says="available must not be negative for a resource of which more is held than before",
     ),
     reported(
+        "a first ledger for which there is no room",
+        "ClusterAdvertisement",
+        {},
+        {"status": {**HELD, "available": {"cpu": -10000}}},
+        field="status.available",
+        says="available must not be negative for a resource of which more is held than before",
+    ),
+    reported(
+        "a ledger that is wiped",
+        "ClusterAdvertisement",
+        {"status": HELD},
+        {},
+        field="status",
+        says="status must not be removed once it has holds",
+    ),
+    reported(
+        "a ledger that is written over by somebody who does not know it",
+        "ClusterAdvertisement",
+        {"status": {**HELD, "ledgerVersion": 7}},
+        {"status": {"phase": "Active"}},
+        field="status.ledgerVersion",
+        says="ledgerVersion must not become smaller",
+    ),
+    reported(
+        "a hold of less than nothing",
+        "ClusterAdvertisement",
+        {},
+        {
+            "status": {
+                **HELD,
+                "holds": [HOLD, {**HOLD, "uid": "b", "resources": {"cpu": -3000}}],
+                "reserved": {"cpu": 0},
+                "held": {"cpu": 0},
+            }
+        },
+        field="status.holds[1].resources.cpu",
+        says="greater than or equal to 0",
+    ),
+    *(
+        reported(
+            f"a ledger in which less than nothing is {what}",
+            "ClusterAdvertisement",
+            {},
+            {"status": {what: {"cpu": -1}}},
+            field=f"status.{what}.cpu",
+            says="greater than or equal to 0",
+        )
+        for what in ("reserved", "held")
+    ),
+    reported(
         "the same hold twice",
         "ClusterAdvertisement",
         {},
@@ -897,7 +1149,12 @@ BROKER = (
     reported("a score above a hundred", "ClusterAdvertisement", {}, {"status.scoreValue": 10001}),
     created("a reservation of nothing", "Reservation", {"spec.requestedResources": {}}),
     created("a reservation without resources", "Reservation", {"spec.requestedResources": GONE}),
-    created("a reservation of no cores", "Reservation", {"spec.requestedResources.cpu": "0"}),
+    created(
+        "a reservation of no cores",
+        "Reservation",
+        {"spec.requestedResources.cpu": "0"},
+        says="a quantity such as 20, 500m or 40Gi, more than zero",
+    ),
     created(
         "a reservation of no cores, in thousandths",
         "Reservation",
@@ -953,7 +1210,12 @@ BROKER = (
         field="spec.split.maxClusters",
         says="maxClusters must not be less than minClusters",
     ),
-    created("a start in words", "Reservation", {"spec.startAt": "tomorrow"}),
+    created(
+        "a start in words",
+        "Reservation",
+        {"spec.startAt": "tomorrow"},
+        says="an instant with its offset such as 2030-01-31T08:30:00Z",
+    ),
     created(
         "two sets of pods of one name",
         "Reservation",
@@ -1022,6 +1284,41 @@ BROKER = (
         field="status.phase",
         says="phase must not change once it is Released or Failed",
     ),
+    *(
+        reported(
+            f"a {phase} reservation whose status is removed",
+            "Reservation",
+            {"status.phase": phase},
+            {},
+            field="status",
+            says="status must not be removed, nor its phase, once it has one",
+        )
+        for phase in ("Reserved", "Released")
+    ),
+    reported(
+        "an active reservation that forgets its phase",
+        "Reservation",
+        {"status.phase": "Active"},
+        {"status": {"message": "?"}},
+        field="status",
+        says="status must not be removed, nor its phase, once it has one",
+    ),
+    reported(
+        "a part of a reservation that is less than nothing",
+        "Reservation",
+        {},
+        {"status.shards": [{"shard": 0, "clusterID": "east", "resources": {"cpu": -1}}]},
+        field="status.shards[0].resources.cpu",
+        says="greater than or equal to 0",
+    ),
+    reported(
+        "an attempt that is forgotten",
+        "Reservation",
+        {"status": {"attempt": 2, "targetClusterID": "east"}},
+        {},
+        field="status.attempt",
+        says="attempt must not become smaller",
+    ),
     reported(
         "an attempt that goes back",
         "Reservation",
@@ -1067,6 +1364,11 @@ BROKER = (
     unknown_operator("Reservation", "spec.clusterSelector"),
     unknown_operator("Reservation", "spec.tiers[0].selector", {"spec.tiers[0].name": "own"}),
     unknown_word("Reservation", "status.phase"),
+    unknown_word(
+        "Reservation",
+        "status.decision.candidates[0].rejection",
+        {"status.decision.candidates[0].clusterID": "east"},
+    ),
     conditions("Reservation"),
 )
 
@@ -1074,7 +1376,19 @@ BOOKING = (
     created("a resource without a tag", "Resource", {"spec.tag": GONE}),
     created("a resource with an empty tag", "Resource", {"spec.tag": ""}),
     created("a resource without a type", "Resource", {"spec.type": GONE}),
-    created("a hold by hand until some day", "Resource", {"spec.booked_until": "friday"}),
+    created(
+        "a hold by hand until some day",
+        "Resource",
+        {"spec.booked_until": "friday"},
+        says="booked_until must be an instant with its offset",
+    ),
+    created(
+        "a resource that depends on one in capitals",
+        "Resource",
+        {"spec.depends_on": ["Database"]},
+        field="spec.depends_on[0]",
+        says="depends_on must be lower-case letters, digits, dashes and dots",
+    ),
     created("a negative turnaround", "Resource", {"spec.turnaround": -5}),
     unknown_word("Resource", "spec.type"),
     unknown_word("Resource", "spec.idle_policy"),
@@ -1103,7 +1417,12 @@ BOOKING = (
         {"spec.end_at": "2030-01-01T21:00:00+01:00"},
         says="end_at must be later than start_at",
     ),
-    created("a booking without an offset", "Booking", {"spec.start_at": "2030-01-01T20:00:00"}),
+    created(
+        "a booking without an offset",
+        "Booking",
+        {"spec.start_at": "2030-01-01T20:00:00"},
+        says="an instant with its offset such as 2030-01-31T08:30:00Z",
+    ),
     created("a booking in month thirteen", "Booking", {"spec.start_at": "2030-13-01T20:00:00Z"}),
     created("a booking at 25 o'clock", "Booking", {"spec.start_at": "2030-01-01T25:00:00Z"}),
     created("a booking with a space for a T", "Booking", {"spec.start_at": "2030-01-01 20:00:00Z"}),
@@ -1312,6 +1631,27 @@ MESH = (
         field="spec.root.targetStatefulSet",
     ),
     created(
+        "a root with a prefix in capitals",
+        "ShardingConfig",
+        {"spec.root": {**ROOT, "prefix": "Demo"}},
+        field="spec.root.prefix",
+        says="prefix must be lower-case letters, digits and dashes",
+    ),
+    created(
+        "a root of pods in capitals",
+        "ShardingConfig",
+        {"spec.root": {**ROOT, "targetStatefulSet": "Operator"}},
+        field="spec.root.targetStatefulSet",
+        says="targetStatefulSet must be lower-case letters, digits, dashes and dots",
+    ),
+    created(
+        "a canary in a namespace in capitals",
+        "ShardingConfig",
+        {"spec.root": {**ROOT, "canary": {"replicas": 1, "inNamespaces": ["Team"]}}},
+        field="spec.root.canary.inNamespaces[0]",
+        says="inNamespaces must be lower-case letters, digits and dashes",
+    ),
+    created(
         "a root without shards",
         "ShardingConfig",
         {"spec.root": {"prefix": "demo", "targetStatefulSet": "operator"}},
@@ -1337,6 +1677,7 @@ MESH = (
         {"spec.root": {**ROOT, "auto": {"shardingSize": 33, "everyShardReplicas": 1}}},
         field="spec.root.auto.shardingSize",
     ),
+    unknown_word("ShardingConfig", "spec.root.hash", {"spec.root": ROOT}),
     unknown_operator("ShardingConfig", "spec.selector"),
     unknown_operator("ShardingConfig", "spec.limits[0].objectSelector.selector"),
     unknown_operator("ShardingConfig", "spec.limits[0].selector", {"spec.limits": [{}]}),
@@ -1465,6 +1806,18 @@ NEAR_MISSES: tuple[NearMiss, ...] = (
         {"spec.minAvailable": 9, "spec.daemonSet": True},
     ),
     near("an order scaled to nothing", "Order", {"spec.minAvailable": 2, "spec.replicas": 0}),
+    near_update(
+        "an order scaled below what it opened with",
+        "Order",
+        {"spec.minAvailable": 2, "status.opened": True},
+        {"spec.minAvailable": 2, "spec.replicas": 1},
+    ),
+    near(
+        "a schedule with a tab and a blank at its end",
+        "Order",
+        {"spec.strategy.schedule": "0 2\t* * * "},
+    ),
+    near("a lead time as long as it may be", "Order", {"spec.strategy.leadTime": "399999h"}),
     near(
         "a window in a template",
         "Order",
@@ -1500,6 +1853,20 @@ NEAR_MISSES: tuple[NearMiss, ...] = (
         {"spec.resources": {"requests": {"cpu": 2, "nvidia.com/gpu": 1}}},
     ),
     near("a ticket without anything", "Ticket", {"spec": {}}),
+    near("a ticket for the usual room", "Ticket", {"spec.resources": {"requests": {}}}),
+    near("a ticket with an empty list of claims", "Ticket", {"spec.resources.claims": []}),
+    near(
+        "a ticket that starts on a leap day", "Ticket", {"spec.startTime": "2032-02-29T08:00:00Z"}
+    ),
+    near(
+        "a window whose start and zone are empty",
+        "Ticket",
+        {
+            "spec.startTime": "",
+            "spec.window": {"startTime": "", "timeZone": "", "duration": "1h"},
+            "spec.duration": GONE,
+        },
+    ),
     near(
         "a ticket that goes at once", "Ticket", {"spec.lifecycle": {"ttlSecondsAfterFinished": 0}}
     ),
@@ -1528,6 +1895,40 @@ NEAR_MISSES: tuple[NearMiss, ...] = (
         "a longest duration that could be milli",
         "Quota",
         {"spec.hard": {"max-duration": "30m", "reserved.cpu": "500m"}},
+    ),
+    near(
+        "a longest duration of the usual forms",
+        "Quota",
+        {
+            "spec.hard": {"max-duration": "1h30m"},
+            "spec.timeWindows[0]": {
+                "name": "day",
+                "weekdays": ["Mon"],
+                "hard": {"max-duration": "604800s"},
+            },
+            "spec.allocation[0].limits": {"max-duration": "1.5h"},
+        },
+    ),
+    near(
+        "allocations to two namespaces and by label",
+        "Quota",
+        {
+            "spec.allocation": [
+                {"namespace": "team-a", "limits": {"orders": 1}},
+                {"namespace": "team-b", "name": "b", "limits": {"orders": 1}},
+                {
+                    "name": "production",
+                    "namespaceSelector": {"matchLabels": {"env": "prod"}},
+                    "limits": {"orders": 2},
+                },
+            ]
+        },
+    ),
+    near_status(
+        "the use of an allocation by label",
+        "Quota",
+        {},
+        {"status.allocation": [{"name": "production", "used": {"orders": "1"}}]},
     ),
     near("a limit nobody knows", "Quota", {"spec.hard": {"reserved.example.com/thing": "3"}}),
     near(
@@ -1570,6 +1971,7 @@ NEAR_MISSES: tuple[NearMiss, ...] = (
         {
             "spec.allocation": [
                 {
+                    "name": "production",
                     "namespaceSelector": {"matchLabels": {"env": "prod"}},
                     "limits": {"reserved.cpu": 1},
                 }
@@ -1587,6 +1989,18 @@ NEAR_MISSES: tuple[NearMiss, ...] = (
         {"spec.resources.available": {"cpu": "-1050m"}},
     ),
     near_status("a hold", "ClusterAdvertisement", {}, {"status": HELD}),
+    near_status(
+        "a ledger without holds whose status is removed",
+        "ClusterAdvertisement",
+        {"status.phase": "Pending"},
+        {},
+    ),
+    near_status(
+        "a first status of a cluster that is too full",
+        "ClusterAdvertisement",
+        {},
+        {"status": {"available": {"cpu": -10000}}},
+    ),
     near_status(
         "a hold on the last core",
         "ClusterAdvertisement",
@@ -1651,6 +2065,12 @@ NEAR_MISSES: tuple[NearMiss, ...] = (
         {"spec.requestedResources": {"nvidia.com/gpu": 1}},
     ),
     near_status(
+        "a reservation that is pushed out and waits again",
+        "Reservation",
+        {"status.phase": "Reserved"},
+        {"status.phase": "Pending"},
+    ),
+    near_status(
         "a second attempt",
         "Reservation",
         {"status": {"attempt": 1, "targetClusterID": "east"}},
@@ -1686,6 +2106,16 @@ NEAR_MISSES: tuple[NearMiss, ...] = (
         "BookingScheduler",
         {"spec.schedule": "CRON_TZ=Europe/Berlin 30 2 * * *"},
     ),
+    near(
+        "a scheduler with its zone in the schedule and an empty one beside it",
+        "BookingScheduler",
+        {"spec.schedule": "CRON_TZ=Europe/Berlin 30 2 * * * ", "spec.time_zone": ""},
+    ),
+    near(
+        "a scheduler by rule with its iCalendar name",
+        "BookingScheduler",
+        {"spec.schedule": GONE, "spec.rrule": "RRULE:FREQ=DAILY"},
+    ),
     near("a scheduler by the hour", "BookingScheduler", {"spec.schedule": "@every 1h30m"}),
     near(
         "a scheduler by rule",
@@ -1718,6 +2148,7 @@ NEAR_MISSES: tuple[NearMiss, ...] = (
             "spec": {
                 "root": {
                     **ROOT,
+                    "hash": "legacy",
                     "canary": {"replicas": 1, "inShardHash": [0, 31]},
                     "resourceSelector": [
                         {"relateResources": [{"apiGroups": [""], "resources": ["pods"]}]}
@@ -1731,6 +2162,14 @@ NEAR_MISSES: tuple[NearMiss, ...] = (
         "ShardingConfig",
         {},
         {"spec.limits": [{"selector": {"matchLabels": {"a": "b"}}}]},
+    ),
+    *(
+        near(
+            f"a rule that says {word} as the original's seed does",
+            "CircuitBreaker",
+            {"spec.trafficInterceptRules[0].interceptType": word},
+        )
+        for word in ("White", "Black")
     ),
     near(
         "a breaker with its window in a property",

@@ -1,7 +1,7 @@
 """Credentials that change, and the second chance after a 401."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 import json
 import os
@@ -108,10 +108,11 @@ class TestTokenFile:
         file = tmp_path / "token"
         file.write_text("one")
         credentials = TokenFile(str(file))
-        await credentials.headers()
-        assert not credentials.refused()
+        used = await credentials.headers()
+        assert not credentials.refused(used)
         file.write_text("two")
-        assert credentials.refused()
+        assert credentials.refused(used)
+        assert credentials.refused(used), "a second request may have been sent with the old token"
 
 
 @pytest.fixture
@@ -154,10 +155,10 @@ class TestFromPlugin:
         self, plugin: Make, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         credentials = FromPlugin(plugin(), lambda: NOW)
-        await credentials.headers()
-        assert not credentials.refused()
+        used = await credentials.headers()
+        assert not credentials.refused(used)
         monkeypatch.setattr(auth, "FRESH_SECONDS", 0.0)
-        assert credentials.refused()
+        assert credentials.refused(used)
         assert await credentials.headers() == {"Authorization": "Bearer 2"}
 
 
@@ -168,7 +169,7 @@ class Once(Fixed):
         super().__init__({})
         self.times = times
 
-    def refused(self) -> bool:
+    def refused(self, _: Mapping[str, str]) -> bool:
         self.times -= 1
         return self.times >= 0
 

@@ -298,3 +298,43 @@ def test_a_proxy_of_the_environment_is_used(write: Write, load: Load) -> None:
 def test_secrets_are_not_shown(write: Write, load: Load) -> None:
     found = load(write(kubeconfig(user={"token": "s3cr3t"})))
     assert "s3cr3t" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user"),
+    [
+        pytest.param({"server": "https://127.0.0.1:99999"}, {}, id="a port beyond all ports"),
+        pytest.param({"server": "https://127.0.0.1:abc"}, {}, id="a port that is no number"),
+        pytest.param({"server": "https://[::1"}, {}, id="half an address"),
+        pytest.param({"server": "https://a", "proxy-url": "http://[x"}, {}, id="half a proxy"),
+        pytest.param({"server": "https://a"}, {"as": "root"}, id="acting as somebody else"),
+        pytest.param(
+            {"server": "https://a", "extensions": "x"},
+            {
+                "exec": {
+                    "apiVersion": "client.authentication.k8s.io/v1",
+                    "command": "c",
+                    "provideClusterInfo": True,
+                }
+            },
+            id="extensions that are none",
+        ),
+    ],
+)
+def test_whatever_is_wrong_ends_in_one_sentence(
+    tmp_path: Path, cluster: dict[str, object], user: dict[str, object]
+) -> None:
+    path = tmp_path / "config"
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "current-context": "here",
+                "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+                "clusters": [{"name": "c", "cluster": cluster}],
+                "users": [{"name": "u", "user": user}],
+            }
+        )
+    )
+    with pytest.raises(ConfigError, match=str(path)) as told:
+        config.load(str(path))
+    assert "\n" not in str(told.value)

@@ -7,7 +7,7 @@ import pytest
 
 from korder.api.core import PODS, Pod
 from korder.kube import errors
-from korder.kube.decoding import EventDecoder, decode_list, decode_object, stamped
+from korder.kube.decoding import UNREADABLE, EventDecoder, decode_list, decode_object, stamped
 
 
 def event(type_: str, content: Any) -> bytes:
@@ -54,7 +54,10 @@ def test_nulls_in_a_change_are_absent_members() -> None:
         pytest.param(b'{"type":"ADDED","object":{"metadata"', id="half a line"),
         pytest.param(b"[]", id="no event"),
         pytest.param(b'1000{"type":"ADDED"}', id="something before the event"),
-        pytest.param(event("ADDED", {"metadata": {"name": 5}}), id="no pod"),
+        pytest.param(b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}', id="no text"),
+        pytest.param(b'{"type":"ERROR","object":{"code":"500"}}', id="an odd error"),
+        pytest.param(b'{"type":"ERROR","object":null}', id="an error about nothing"),
+        pytest.param(event("ADDED", {"metadata": {"name": 5}}), id="an object without a name"),
     ],
 )
 def test_what_cannot_be_read_is_said(line: bytes) -> None:
@@ -75,3 +78,23 @@ def test_an_item_of_a_list_gets_the_kind_it_has_everywhere_else() -> None:
 def test_an_object_names_the_place_that_does_not_fit() -> None:
     with pytest.raises(errors.Undecodable, match=r"Pod.*\$\.metadata\.uid"):
         decode_object(b'{"metadata":{"uid":1}}', Pod)
+
+
+def test_an_event_about_something_unreadable_keeps_its_name_and_version() -> None:
+    odd = {"metadata": {"name": "web", "namespace": "ns", "resourceVersion": "7"}, "spec": "?"}
+    found = EventDecoder(Pod).decode(event("MODIFIED", odd))
+    assert found.type == UNREADABLE
+    assert found.object.metadata.resource_version == "7"
+    assert "ns/web cannot be read" in str(found.object)
+
+
+def test_one_unreadable_item_does_not_hide_the_others() -> None:
+    items = [
+        {"metadata": {"name": "a"}},
+        {"metadata": {"name": "odd"}, "spec": {"priority": "high"}},
+        {"metadata": {"name": "b", "labels": None}},
+    ]
+    found = decode_list(json.dumps({"metadata": {"continue": "t"}, "items": items}).encode(), Pod)
+    assert [item.metadata.name for item in found.items] == ["a", "b"]
+    assert [odd.metadata.name for odd in found.unreadable] == ["odd"]
+    assert found.metadata.continue_token == "t"

@@ -169,16 +169,21 @@ async def test_so_many_are_in_flight_and_no_more(client: Make, answer: Make) -> 
     assert (highest, now()) == (4, 3)
 
 
-async def test_waiting_for_a_turn_does_not_use_up_the_deadline(client: Make, answer: Make) -> None:
-    class Slow:
-        async def send(self, _: Request, guard: Callable[[], None]) -> Canned:
-            guard()
-            await asyncio.sleep(20)
-            return answer(POD)
+async def test_the_deadline_includes_the_wait_for_a_slot(client: Make) -> None:
+    class Silent:
+        async def send(self, _: Request, __: Callable[[], None]) -> Canned:
+            await asyncio.sleep(10**6)
+            raise AssertionError
 
-    api = client(Slow(), limit=1, deadline=30)
-    await asyncio.gather(*(api.get(PODS, KEY) for _ in range(5)))
-    assert now() == 100
+    api = client(Silent(), limit=1, deadline=30)
+    async with asyncio.TaskGroup() as group:
+        hung = [group.create_task(api.get(PODS, KEY)) for _ in range(20)]
+        await asyncio.sleep(0)
+        with pytest.raises(errors.DeadlineExceeded):
+            await api.with_deadline(5).get(PODS, KEY)
+        assert now() == 5
+        for task in hung:
+            task.cancel()
 
 
 async def test_a_call_that_waits_to_try_again_holds_up_nobody(

@@ -125,6 +125,28 @@ async def test_one_bad_handler_does_not_stop_the_others(
         assert heard == ["a"]
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_an_object_that_does_not_fit_is_named_and_its_last_readable_state_kept(
+    server: MemoryServer, transport: FaultyTransport, when: str
+) -> None:
+    server.create(PATH, a_config_map("good"))
+    server.create(PATH, a_config_map("odd"))
+    if when == "before":
+        server.merge(f"{PATH}/odd", {"data": {"value": 5}})
+    async with informed(transport) as informer:
+        if when == "after":
+            assert set(values(informer)) == {"good", "odd"}
+            server.merge(f"{PATH}/odd", {"data": {"value": 5}})
+            await asyncio.sleep(1)
+        assert set(values(informer)) == ({"good", "odd"} if when == "after" else {"good"})
+        assert list(informer.unreadable) == [Key("ns", "odd")]
+        assert informer._metrics.unreadable.labels("configmaps")._value.get() == 1
+        server.merge(f"{PATH}/odd", {"data": {"value": "mended"}})
+        await asyncio.sleep(1)
+        assert values(informer)["odd"] == "mended"
+        assert informer.unreadable == {}
+
+
 @pytest.mark.parametrize(
     ("scope", "visible"),
     [

@@ -14,7 +14,7 @@ import msgspec
 from korder.api import shapes
 from korder.api.crd import Column, Definition
 from korder.api.meta import Base, Kind, Object
-from korder.api.schema import Reason as Refusal, Rule, doc
+from korder.api.schema import Refusal, Rule, doc
 from korder.api.standins import Conditions
 
 GROUP = "manager.kotaico.de"
@@ -326,7 +326,7 @@ class BookingSchedulerSpec(Snake):
             reason=Refusal.FORBIDDEN,
         ),
         Rule(
-            "!has(self.schedule) || !self.schedule.contains('TZ=') || !has(self.time_zone)",
+            "!has(self.schedule) || !self.schedule.contains('TZ=') || !has(self.time_zone) || size(self.time_zone) == 0",
             "time_zone must not be used with a schedule that names its own zone",
             field=".time_zone",
             reason=Refusal.FORBIDDEN,

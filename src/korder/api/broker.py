@@ -15,7 +15,7 @@ import msgspec
 from korder.api import shapes
 from korder.api.crd import AGE, Column, Definition
 from korder.api.meta import Base, Kind, Object
-from korder.api.schema import Reason as Refusal, Rule, doc
+from korder.api.schema import Refusal, Rule, doc
 from korder.api.standins import Conditions
 
 GROUP = "broker.fluidos.eu"
@@ -219,7 +219,8 @@ class Hold(Base):
     uid: Annotated[str, doc("The reservation's UID.", min_length=1, max_length=64)]
     shard: Annotated[shapes.Count, doc("Which part of a split reservation.")]
     resources: Annotated[
-        Mapping[str, int], doc("What it counts for, in base units.", max_properties=MAX_KEYS)
+        Mapping[str, shapes.Count],
+        doc("What it counts for, in base units.", max_properties=MAX_KEYS),
     ]
     state: Annotated[HoldState, doc("How far it is.")]
     ref: Annotated[str, doc("The reservation, as namespace/name.", max_length=317)] = ""
@@ -257,13 +258,6 @@ class AdvertisementStatus(Base):
             "h.state == 'Draining' || !(key in h.resources) ? 0 : h.resources[key]",
             "all holds that are not Draining",
         ),
-        Rule(
-            "!has(self.held) || self.held.all(key,"
-            " (has(self.available) && key in self.available && self.available[key] >= 0)"
-            " || self.held[key] <= (has(oldSelf.held) && key in oldSelf.held ? oldSelf.held[key] : 0))",
-            "available must not be negative for a resource of which more is held than before",
-            field=".available",
-        ),
     )
 
     observed_generation: Annotated[shapes.Count, doc("The generation that was judged.")] = 0
@@ -283,10 +277,11 @@ class AdvertisementStatus(Base):
         doc("The ledger.", list_type="map", list_keys=["uid", "shard"], max_items=MAX_HOLDS),
     ] = ()
     reserved: Annotated[
-        Mapping[str, int], doc("The sum of the holds, in base units.", max_properties=MAX_KEYS)
+        Mapping[str, shapes.Count],
+        doc("The sum of the holds, in base units.", max_properties=MAX_KEYS),
     ] = {}
     held: Annotated[
-        Mapping[str, int],
+        Mapping[str, shapes.Count],
         doc("The same without those that are Draining.", max_properties=MAX_KEYS),
     ] = {}
     available: Annotated[
@@ -296,8 +291,41 @@ class AdvertisementStatus(Base):
     conditions: Conditions = ()
 
 
+def in_status(of: str, field: str, absent: str) -> str:
+    """Reads a member of the status of `self` or `oldSelf` in CEL; it may be absent, as may the whole status."""
+    member = f"{of}.status.{field}"
+    return f"(has({of}.status) && has({member}) ? {member} : {absent})"
+
+
+_HELD_BEFORE = "has(oldSelf.status) && has(oldSelf.status.held) && key in oldSelf.status.held"
+_VERSION_NOW = in_status("self", "ledgerVersion", "0")
+_VERSION_BEFORE = in_status("oldSelf", "ledgerVersion", "0")
+
+
 class ClusterAdvertisement(Object, kw_only=True):
     """What a cluster offers, and the ledger of what is held of it."""
+
+    # Rules that compare with the status before stand here: on the status itself they would be silent whenever there
+    # was none before or is none now.
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.status) || !has(self.status.held) || self.status.held.all(key,"
+            " (has(self.status.available) && key in self.status.available && self.status.available[key] >= 0)"
+            f" || self.status.held[key] <= ({_HELD_BEFORE} ? oldSelf.status.held[key] : 0))",
+            "available must not be negative for a resource of which more is held than before",
+            field=".status.available",
+        ),
+        Rule(
+            "!has(oldSelf.status) || !has(oldSelf.status.holds) || size(oldSelf.status.holds) == 0 || has(self.status)",
+            "status must not be removed once it has holds; release them one by one",
+            field=".status",
+        ),
+        Rule(
+            f"{_VERSION_NOW} >= {_VERSION_BEFORE}",
+            "ledgerVersion must not become smaller; old reports would look new",
+            field=".status.ledgerVersion",
+        ),
+    )
 
     spec: Annotated[AdvertisementSpec, doc("What it offers.")]
     status: Annotated[AdvertisementStatus, doc("What the broker makes of it.")] = (

@@ -15,9 +15,9 @@ import msgspec
 from korder.api import shapes
 from korder.api.crd import AGE, Column, Definition
 from korder.api.meta import Base, Kind, Object
-from korder.api.schema import Reason as Refusal, Rule, doc
+from korder.api.schema import Refusal, Rule, doc
 from korder.api.selector import LabelSelector
-from korder.api.standins import SELECTS_SOMETHING, Conditions
+from korder.api.standins import SELECTS_SOMETHING, Conditions, selects_something
 
 GROUP = "kridge.kusionstack.io"
 VERSION = "v1alpha1"
@@ -65,10 +65,24 @@ class ValidatePolicy(StrEnum):
 
 
 class InterceptType(StrEnum):
-    """Whether a rule lets traffic through or stops it."""
+    """Whether a rule lets traffic through or stops it; the short words are the original's manifests'."""
 
     WHITELIST = "Whitelist"
     BLACKLIST = "Blacklist"
+    WHITE = "White"
+    BLACK = "Black"
+
+    @property
+    def allows(self) -> bool:
+        """Whether traffic is let through, by either word."""
+        return self in (InterceptType.WHITELIST, InterceptType.WHITE)
+
+
+class BucketHash(StrEnum):
+    """How a namespace finds its bucket: evenly, or as the original did."""
+
+    FNV = "fnv"
+    LEGACY = "legacy"
 
 
 class ContentType(StrEnum):
@@ -138,10 +152,8 @@ class ObjectLimit(ObjectSelector):
 
 
 def _selects(path: str, when: str) -> Rule:
-    full = f"self.{path}"
     return Rule(
-        f"{when} || (has({full}) && ((has({full}.matchLabels) && size({full}.matchLabels) > 0)"
-        f" || (has({full}.matchExpressions) && size({full}.matchExpressions) > 0)))",
+        f"{when} || (has(self.{path}) && {selects_something(f'self.{path}')})",
         f"{path} must have matchLabels or matchExpressions; an empty one would isolate nothing",
         field=f".{path}",
     )
@@ -215,6 +227,7 @@ class RootConfig(Base):
     prefix: Annotated[shapes.Label, doc("What their names begin with.", max_length=40)]
     target_stateful_set: Annotated[shapes.Name, doc("Whose pods are shared out.")]
     disable: Annotated[bool, doc("Takes them away again.")] = False
+    hash: Annotated[BucketHash, doc("How namespaces are spread over buckets.")] = BucketHash.FNV
     canary: Annotated[Canary | None, doc("The slice for the new version.")] = None
     auto: Annotated[AutoSharding | None, doc("The shards for everything else.")] = None
     resource_selector: Annotated[

@@ -8,13 +8,16 @@ limits gets `DEFAULT_HARD` from the rule, because an empty map is a value and no
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from fractions import Fraction
 from typing import Annotated, ClassVar
+
+import msgspec
 
 from korder.api import shapes
 from korder.api.crd import AGE, Column, Definition
 from korder.api.meta import Base, Kind, Object
 from korder.api.reserve import GROUP, VERSION
-from korder.api.schema import Rule, doc
+from korder.api.schema import Refusal, Rule, doc
 from korder.api.selector import LabelSelector
 from korder.api.standins import SELECTS_SOMETHING, Conditions
 
@@ -106,17 +109,30 @@ class Scope(Base):
     ] = None
 
 
+_LONGEST = f"self['{MAX_DURATION_KEY}']"
+_LONGEST_SECONDS = 1_000_000_000
+
+# Only functions whose price does not grow with a text are used: a limit may be a number, so Kubernetes 1.28 takes its
+# text to be as large as a request. The sizes keep away what no duration can hold, on which the rule itself would fail.
 _MAX_DURATION = Rule(
-    f"!('{MAX_DURATION_KEY}' in self) || (type(self['{MAX_DURATION_KEY}']) == int ? self['{MAX_DURATION_KEY}'] > 0"
-    f" : self['{MAX_DURATION_KEY}'].matches('^[0-9]+$') ? int(self['{MAX_DURATION_KEY}']) > 0"
-    f" : duration(self['{MAX_DURATION_KEY}']) > duration('0s'))",
-    "max-duration must be a duration such as 24h or whole seconds such as 86400, and longer than zero",
+    f"!('{MAX_DURATION_KEY}' in self) || (type({_LONGEST}) == int"
+    f" ? {_LONGEST} > 0 && {_LONGEST} <= {_LONGEST_SECONDS}"
+    f" : ['h', 'm', 's'].exists(unit, {_LONGEST}.endsWith(unit))"
+    f" ? size({_LONGEST}) <= ({_LONGEST}.endsWith('h') ? 7 : {_LONGEST}.endsWith('m') ? 9 : 12)"
+    f" && duration({_LONGEST}) > duration('0s')"
+    f" : {[*'0123456789']}.exists(digit, {_LONGEST}.endsWith(digit))"
+    f" && double({_LONGEST}) > 0.0 && double({_LONGEST}) <= {_LONGEST_SECONDS}.0"
+    f" && double({_LONGEST}) == double(int(double({_LONGEST}))))",
+    "must have as max-duration a duration such as 24h or whole seconds such as 86400, longer than zero and no longer"
+    f" than {_LONGEST_SECONDS} seconds",
 )
 _ONLY_MAX_DURATION = Rule(
     f"self.all(key, key == '{MAX_DURATION_KEY}' || type(self[key]) == int"
     " || !(self[key].endsWith('h') || self[key].endsWith('s')))",
-    "only max-duration may be a duration; every other limit must be a quantity such as 20 or 40Gi",
+    "must have a duration only as max-duration; every other limit must be a quantity such as 20 or 40Gi",
 )
+_LIMITS = doc("", _MAX_DURATION, _ONLY_MAX_DURATION)
+"""What holds for every map of limits that people write."""
 
 
 class TimeWindow(Base):
@@ -158,19 +174,32 @@ class TimeWindow(Base):
         str | int | float | None,
         doc(
             "What every limit is multiplied with, as a number or as text.",
-            pattern=r"^[0-9]+(?:\.[0-9]+)?$",
+            pattern=shapes.explained(
+                r"[0-9]+(?:\.[0-9]+)?", "a number such as 0.5 or 2, not less than zero"
+            ),
             max_length=32,
             minimum=0,
         ),
     ] = None
     hard: Annotated[
-        Mapping[str, shapes.Limit], doc("Limits that take the place of the ordinary ones.")
+        Mapping[str, shapes.Limit], _LIMITS, doc("Limits that take the place of the ordinary ones.")
     ] = {}
     priority: Annotated[int, doc("The highest open window counts, then the strictest.")] = 0
 
+    @property
+    def factor(self) -> Fraction | None:
+        """The multiplier as it was written, exactly; None in a window that has limits of its own."""
+        return None if self.multiplier is None else Fraction(str(self.multiplier))
+
+
+def _key(allocation: str) -> str:
+    """Says in CEL what `Allocation.key` says."""
+    namespace = f"{allocation}.__namespace__"
+    return f"(has({allocation}.name) ? {allocation}.name : has({namespace}) ? {namespace} : '')"
+
 
 class Allocation(Base):
-    """A limit inside the quota for some namespaces."""
+    """A limit inside the quota, for one namespace or shared by all that a selector finds."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -178,14 +207,44 @@ class Allocation(Base):
             "namespace or namespaceSelector must be given, and not both",
             field=".namespace",
         ),
+        Rule(
+            "has(self.name) || !has(self.namespaceSelector)",
+            "name must be given with namespaceSelector; its use is shown by that name",
+            field=".name",
+            reason=Refusal.REQUIRED,
+        ),
     )
 
-    limits: Annotated[Mapping[str, shapes.Limit], doc("How much of the quota they may use.")]
+    limits: Annotated[
+        Mapping[str, shapes.Limit],
+        _LIMITS,
+        doc("How much of the quota they may use, all of them together."),
+    ]
+    name: Annotated[
+        shapes.Label | None, doc("What its use is shown by; the namespace if absent.")
+    ] = None
     namespace: Annotated[shapes.Label | None, doc("The one namespace.")] = None
     namespace_selector: Annotated[
-        LabelSelector | None, doc("The namespaces, by label.", SELECTS_SOMETHING)
+        LabelSelector | None,
+        doc("The namespaces, by label; they share one limit.", SELECTS_SOMETHING),
     ] = None
     borrow: Annotated[bool, doc("Whether they may use what others leave free.")] = False
+
+    @property
+    def key(self) -> str:
+        """The name that its use is shown by."""
+        return self.name or self.namespace or ""
+
+
+_NAMESPACES_ONCE = Rule(
+    "self.all(one, !has(one.__namespace__)"
+    " || self.exists_one(other, has(other.__namespace__) && other.__namespace__ == one.__namespace__))",
+    "must not name a namespace twice; put its limits together",
+)
+_NAMES_ONCE = Rule(
+    f"self.all(one, {_key('one')} == '' || self.exists_one(other, {_key('other')} == {_key('one')}))",
+    "must not use a name twice; without a name an allocation is called as its namespace",
+)
 
 
 class QuotaSpec(Base):
@@ -194,10 +253,9 @@ class QuotaSpec(Base):
     scope: Annotated[Scope, doc("What the quota applies to.")] = Scope()
     hard: Annotated[
         Mapping[str, shapes.Limit],
+        _LIMITS,
         doc(
-            "Greatest number of orders and tickets, greatest sum of reserved.<resource>, longest max-duration.",
-            _MAX_DURATION,
-            _ONLY_MAX_DURATION,
+            "Greatest number of orders and tickets, greatest sum of reserved.<resource>, longest max-duration."
         ),
     ] = {}
     time_windows: Annotated[
@@ -205,7 +263,13 @@ class QuotaSpec(Base):
         doc("Other limits at certain times.", list_type="map", list_keys=["name"], max_items=32),
     ] = ()
     allocation: Annotated[
-        tuple[Allocation, ...], doc("Limits inside the quota for some namespaces.", max_items=128)
+        tuple[Allocation, ...],
+        doc(
+            "Limits inside the quota for some namespaces.",
+            _NAMESPACES_ONCE,
+            _NAMES_ONCE,
+            max_items=128,
+        ),
     ] = ()
     enforcement: Annotated[
         Enforcement, doc("Refuse turns wishes beyond the limit away, Wait lets them queue.")
@@ -217,6 +281,9 @@ class PendingTicket(Base):
 
     namespace: Annotated[str, doc("Its namespace.", max_length=63)]
     name: Annotated[str, doc("Its name.", max_length=253)]
+    owner_uid: Annotated[
+        str, doc("The UID of the order that makes it; empty if none does.", max_length=64)
+    ] = msgspec.field(default="", name="ownerUID")
     charge: Annotated[Mapping[str, shapes.Quantity], doc("What it counts for.")] = {}
     since: Annotated[datetime | None, doc("When it was charged.")] = None
 
@@ -224,7 +291,7 @@ class PendingTicket(Base):
 class AllocationStatus(Base):
     """How much of an allocation is used."""
 
-    namespace: Annotated[str, doc("The namespace.", max_length=63)]
+    name: Annotated[str, doc("The allocation's name, or its namespace.", max_length=63)]
     hard: Annotated[Mapping[str, shapes.Limit], doc("Its limits now.")] = {}
     used: Annotated[Mapping[str, shapes.Quantity], doc("What it uses.")] = {}
 
@@ -248,7 +315,7 @@ class QuotaStatus(Base):
     ] = ()
     allocation: Annotated[
         tuple[AllocationStatus, ...],
-        doc("Use by namespace.", list_type="map", list_keys=["namespace"], max_items=2000),
+        doc("Use by allocation.", list_type="map", list_keys=["name"], max_items=128),
     ] = ()
     active_time_window: Annotated[str, doc("The windows open now.")] = ""
     next_transition_time: Annotated[datetime | None, doc("When a window opens or closes next.")] = (

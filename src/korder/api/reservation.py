@@ -1,8 +1,9 @@
 """Reservations: room in some cluster for a while (`broker.fluidos.eu`).
 
 Broker, agent and console read these types, `manifests` makes a CRD of them. The decision is written to the status and
-never into the spec, which stays the user's. Phases and attempts only go forward; the CEL rules on the status say so to
-every writer, because the ledger's safety rests on it.
+never into the spec, which stays the user's. Attempts only grow and a final phase is final, while one that was pushed out
+may wait again (`requeueOnPreempt`); CEL rules say so to every writer, because the ledger's safety rests on it. They
+stand on the whole object: rules on the status would be silent whenever there was none before or is none now.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from korder.api import core, shapes
-from korder.api.broker import GROUP, MAX_KEYS, VERSION, TaintEffect
+from korder.api.broker import GROUP, MAX_KEYS, VERSION, TaintEffect, in_status
 from korder.api.crd import AGE, Column, Definition
 from korder.api.meta import Base, Kind, Object
 from korder.api.schema import Rule, doc
@@ -33,6 +34,7 @@ class ReservationCondition(StrEnum):
 
     PLACING = "Placing"
     HOLD_READY = "HoldReady"
+    DIVISIBLE = "Divisible"
     RESOURCES_FREED = "ResourcesFreed"
     TARGET_REACHABLE = "TargetReachable"
     REQUESTER_ACTIVE = "RequesterActive"
@@ -278,7 +280,7 @@ class Candidate(Base):
     )
     score: Annotated[str, doc("Its rank.", max_length=16)] = ""
     terms: Annotated[Mapping[str, str], doc("What the rank is made of.")] = {}
-    rejection: Annotated[str, doc("Why it was not chosen.", max_length=64)] = ""
+    rejection: Annotated[Rejection | None, doc("Why it was not chosen.")] = None
     message: Annotated[str, doc("The same in a sentence.", max_length=1024)] = ""
 
 
@@ -294,7 +296,9 @@ class Decision(Base):
         tuple[Candidate, ...],
         doc("The ten best.", list_type="map", list_keys=["clusterID"], max_items=10),
     ] = ()
-    rejections: Annotated[Mapping[str, int], doc("How many were left out, by reason.")] = {}
+    rejections: Annotated[
+        Mapping[str, shapes.Count], doc("How many were left out, by reason.")
+    ] = {}
 
 
 class Shard(Base):
@@ -305,37 +309,12 @@ class Shard(Base):
         name="clusterID"
     )
     resources: Annotated[
-        Mapping[str, int], doc("How much, in base units.", max_properties=MAX_KEYS)
+        Mapping[str, shapes.Count], doc("How much, in base units.", max_properties=MAX_KEYS)
     ] = {}
-
-
-_ATTEMPT_NOW = "(has(self.attempt) ? self.attempt : 0)"
-_ATTEMPT_BEFORE = "(has(oldSelf.attempt) ? oldSelf.attempt : 0)"
 
 
 class ReservationStatus(Base):
     """What has become of a reservation."""
-
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            "!has(oldSelf.phase) || !(oldSelf.phase in ['Released', 'Failed'])"
-            " || (has(self.phase) && self.phase == oldSelf.phase)",
-            "phase must not change once it is Released or Failed; make a new reservation instead",
-            field=".phase",
-        ),
-        Rule(
-            f"{_ATTEMPT_NOW} >= {_ATTEMPT_BEFORE}",
-            "attempt must not become smaller; old attempts would look new",
-            field=".attempt",
-        ),
-        Rule(
-            "!has(oldSelf.targetClusterID) || size(oldSelf.targetClusterID) == 0"
-            f" || {_ATTEMPT_NOW} > {_ATTEMPT_BEFORE}"
-            " || (has(self.targetClusterID) && self.targetClusterID == oldSelf.targetClusterID)",
-            "targetClusterID must not change within an attempt; raise attempt with it",
-            field=".targetClusterID",
-        ),
-    )
 
     observed_generation: Annotated[shapes.Count, doc("The generation that was acted on.")] = 0
     phase: Annotated[ReservationPhase | None, doc("How far it is.")] = None
@@ -358,9 +337,12 @@ class ReservationStatus(Base):
     conditions: Conditions = ()
 
 
-_PHASE_BEFORE = (
-    "(has(oldSelf.status) && has(oldSelf.status.phase) ? oldSelf.status.phase : 'Pending')"
-)
+_PHASE_NOW = in_status("self", "phase", "'Pending'")
+_PHASE_BEFORE = in_status("oldSelf", "phase", "'Pending'")
+_ATTEMPT_NOW = in_status("self", "attempt", "0")
+_ATTEMPT_BEFORE = in_status("oldSelf", "attempt", "0")
+_TARGET_NOW = in_status("self", "targetClusterID", "''")
+_TARGET_BEFORE = in_status("oldSelf", "targetClusterID", "''")
 
 
 class Reservation(Object, kw_only=True):
@@ -379,6 +361,26 @@ class Reservation(Object, kw_only=True):
             " && oldSelf.spec.requestedResources.all(key, key in self.spec.requestedResources))",
             "requestedResources must keep its keys once the reservation has left Pending; only amounts can be resized",
             field=".spec.requestedResources",
+        ),
+        Rule(
+            "!has(oldSelf.status) || !has(oldSelf.status.phase) || (has(self.status) && has(self.status.phase))",
+            "status must not be removed, nor its phase, once it has one",
+            field=".status",
+        ),
+        Rule(
+            f"!({_PHASE_BEFORE} in ['Released', 'Failed']) || {_PHASE_NOW} == {_PHASE_BEFORE}",
+            "phase must not change once it is Released or Failed; make a new reservation instead",
+            field=".status.phase",
+        ),
+        Rule(
+            f"{_ATTEMPT_NOW} >= {_ATTEMPT_BEFORE}",
+            "attempt must not become smaller; old attempts would look new",
+            field=".status.attempt",
+        ),
+        Rule(
+            f"{_TARGET_BEFORE} == '' || {_ATTEMPT_NOW} > {_ATTEMPT_BEFORE} || {_TARGET_NOW} == {_TARGET_BEFORE}",
+            "targetClusterID must not change within an attempt; raise attempt with it",
+            field=".status.targetClusterID",
         ),
     )
 

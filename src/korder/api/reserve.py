@@ -3,7 +3,8 @@
 Domain rules read these types, the console shows them, `manifests` makes CRDs of them; quotas have a module of their own.
 Both states of the original are understood: `startTime` and `duration` or a `window`, a `strategy` or only
 `refreshPolicy`. A ticket without a duration gets `DEFAULT_DURATION` from the rules, not from the schema: a default in
-the schema would collide with a `window`.
+the schema would collide with a `window`. Empty requests get `DEFAULT_REQUESTS` from the rules for a like reason: an empty
+map is a value that no schema default touches.
 """
 
 from collections.abc import Mapping
@@ -11,10 +12,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from korder.api import core, shapes
+from korder.api import core, instant, shapes
 from korder.api.crd import AGE, Column, Definition, Scale
 from korder.api.meta import Base, Kind, Object
-from korder.api.schema import Reason as Refusal, Rule, doc
+from korder.api.schema import Refusal, Rule, doc
 from korder.api.selector import LabelSelector
 from korder.api.standins import SELECTS_SOMETHING, Conditions
 
@@ -23,6 +24,9 @@ VERSION = "v1alpha1"
 
 DEFAULT_DURATION = "24h"
 """How long a ticket holds its room when nobody says."""
+
+DEFAULT_REQUESTS: Mapping[str, str] = {"cpu": "100m", "memory": "128Mi"}
+"""How much room a ticket holds when nobody says, be it that requests are absent or empty."""
 
 SCHEDULING_GATE = "korder.dev/ticket"
 """Keeps a pod that asks for a ticket from being scheduled."""
@@ -38,6 +42,8 @@ NODE_LABEL = "korder.dev/node"
 ROLE_LABEL = "korder.dev/role"
 GUARDIAN_LABEL = "korder.dev/guardian"
 COMPONENT_LABEL = "korder.dev/component"
+TEMPLATE_HASH_LABEL = "korder.dev/template-hash"
+"""On a ticket: which template it was made from."""
 
 GUARDIAN_ROLE = "guardian"
 GUARDIAN_COMPONENT = "guardian-pod"
@@ -145,7 +151,7 @@ class Lifecycle(Base):
         CleanupPolicy, doc("Delete removes a finished ticket after its time, Retain keeps it.")
     ] = CleanupPolicy.DELETE
     ttl_seconds_after_finished: Annotated[
-        shapes.Replicas, doc("Seconds a finished ticket stays before it is deleted.")
+        shapes.Int32, doc("Seconds a finished ticket stays before it is deleted.")
     ] = 3600
 
 
@@ -153,9 +159,11 @@ class Window(Base):
     """A span of time with its start, zone and length in one place."""
 
     start_time: Annotated[
-        shapes.Instant | None, doc("When the hold begins; at once if absent.")
-    ] = None
-    time_zone: Annotated[shapes.TimeZone, doc("The zone in which people read the window.")] = "UTC"
+        shapes.InstantOrEmpty, doc("When the hold begins; at once if absent or empty.")
+    ] = ""
+    time_zone: Annotated[
+        shapes.TimeZone, doc("The zone in which people read the window; UTC if empty.")
+    ] = "UTC"
     duration: Annotated[
         shapes.PositiveDuration | None, doc("How long it lasts; 24h if absent.")
     ] = None
@@ -185,20 +193,30 @@ class Owner(Base):
 
 
 class ResourceClaim(Base):
-    """A device claim of the pod that the container uses."""
+    """A device claim, as a container has it."""
 
     name: Annotated[shapes.Label, doc("The claim's name in the pod.")]
-    request: Annotated[str, doc("One request of the claim.", max_length=63)] = ""
 
 
 class TicketResources(Base):
     """How much room is held."""
 
-    requests: Annotated[Mapping[str, shapes.Quantity], doc("What is held on the node.")] = {}
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.claims) || size(self.claims) == 0",
+            "claims must be left out: a device that a guardian claims could not pass to another pod",
+            field=".claims",
+            reason=Refusal.FORBIDDEN,
+        ),
+    )
+
+    requests: Annotated[
+        Mapping[str, shapes.Quantity],
+        doc("What is held on the node; 100m of cpu and 128Mi of memory if absent or empty."),
+    ] = {}
     limits: Annotated[Mapping[str, shapes.Quantity], doc("What the guardian may use at most.")] = {}
     claims: Annotated[
-        tuple[ResourceClaim, ...],
-        doc("Device claims.", list_type="map", list_keys=["name"], max_items=32),
+        tuple[ResourceClaim, ...], doc("Not possible; here only to be refused.", max_items=32)
     ] = ()
 
 
@@ -207,7 +225,7 @@ class TicketSpec(Base):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "!has(self.window) || (!has(self.startTime) && !has(self.duration))",
+            "!has(self.window) || ((!has(self.startTime) || size(self.startTime) == 0) && !has(self.duration))",
             "window must not be used together with startTime or duration, which say the same; use one form",
             field=".window",
             reason=Refusal.FORBIDDEN,
@@ -216,8 +234,8 @@ class TicketSpec(Base):
 
     lifecycle: Annotated[Lifecycle, doc("What becomes of the ticket at its end.")] = Lifecycle()
     start_time: Annotated[
-        shapes.Instant | None, doc("When the hold begins; at once if absent.")
-    ] = None
+        shapes.InstantOrEmpty, doc("When the hold begins; at once if absent or empty.")
+    ] = ""
     duration: Annotated[
         shapes.PositiveDuration | None,
         doc("How long the room is held for somebody to claim it; 24h if absent."),
@@ -229,9 +247,9 @@ class TicketSpec(Base):
     priority_class_name: Annotated[
         str, doc("The guardian's priority class; ours if absent.", max_length=253)
     ] = ""
-    resources: Annotated[TicketResources, doc("How much room is held.")] = TicketResources(
-        requests={"cpu": "100m", "memory": "128Mi"}
-    )
+    resources: Annotated[
+        TicketResources, doc("How much room is held; empty means the same as absent.")
+    ] = TicketResources(requests=DEFAULT_REQUESTS)
     node_name: Annotated[str, doc("The one node to hold room on.", max_length=253)] = ""
     node_selector: Annotated[Mapping[str, str], doc("Labels the node must have.")] = {}
     affinity: Annotated[core.Affinity | None, doc("Where the guardian may be.")] = None
@@ -257,6 +275,17 @@ class TicketSpec(Base):
             max_items=32,
         ),
     ] = ()
+
+    @property
+    def starts_at(self) -> datetime | None:
+        """When the hold begins, in whichever form it was said; None means at once."""
+        text = self.window.start_time if self.window else self.start_time
+        return instant.parse(text) if text else None
+
+    @property
+    def requests(self) -> Mapping[str, str | int]:
+        """What is held on the node, with the default for those who do not say."""
+        return self.resources.requests or DEFAULT_REQUESTS
 
 
 class TemplateMetadata(Base):
@@ -329,17 +358,11 @@ class OrderSpec(Base):
             "strategy.type must not change (an order without strategy is OneTime); make a new order instead",
             field=".strategy.type",
         ),
-        Rule(
-            "!has(self.minAvailable) || (has(self.daemonSet) && self.daemonSet)"
-            " || self.replicas == 0 || self.minAvailable <= self.replicas",
-            "minAvailable must not be greater than replicas, or the order would never open",
-            field=".minAvailable",
-        ),
     )
 
     template: Annotated[TicketTemplate, doc("What each ticket looks like.")]
     paused: Annotated[bool, doc("Stops making and refreshing tickets; those there go on.")] = False
-    replicas: Annotated[shapes.Replicas, doc("How many tickets to keep.")] = 1
+    replicas: Annotated[shapes.Int32, doc("How many tickets to keep.")] = 1
     daemon_set: Annotated[bool, doc("One ticket on every eligible node instead of replicas.")] = (
         False
     )
@@ -352,7 +375,7 @@ class OrderSpec(Base):
         doc("Nobody may claim until this many tickets are held for the first time.", minimum=1),
     ] = None
     min_ready_seconds: Annotated[
-        shapes.Replicas, doc("How long a ticket must be held before it counts as available.")
+        shapes.Int32, doc("How long a ticket must be held before it counts as available.")
     ] = 0
     selector: Annotated[
         LabelSelector | None,
@@ -367,13 +390,22 @@ class OrderStatus(Base):
     """What has become of an order."""
 
     observed_generation: Annotated[shapes.Count, doc("The generation that was acted on.")] = 0
-    replicas: Annotated[shapes.Replicas, doc("Tickets there are.")] = 0
-    available_replicas: Annotated[shapes.Replicas, doc("Tickets that can be claimed now.")] = 0
-    unavailable_replicas: Annotated[shapes.Replicas, doc("Tickets that hold nothing yet.")] = 0
-    claimed_replicas: Annotated[shapes.Replicas, doc("Tickets that have a pod.")] = 0
-    terminal_replicas: Annotated[shapes.Replicas, doc("Tickets that have ended.")] = 0
-    updated_replicas: Annotated[shapes.Replicas, doc("Tickets made from the present template.")] = 0
-    issued: Annotated[shapes.Count, doc("Tickets ever issued for replicas.")] = 0
+    desired_replicas: Annotated[
+        shapes.Int32, doc("Tickets there should be: replicas, or the number of eligible nodes.")
+    ] = 0
+    replicas: Annotated[shapes.Int32, doc("Tickets there are.")] = 0
+    available_replicas: Annotated[shapes.Int32, doc("Tickets that can be claimed now.")] = 0
+    unavailable_replicas: Annotated[shapes.Int32, doc("Tickets that hold nothing yet.")] = 0
+    claimed_replicas: Annotated[shapes.Int32, doc("Tickets that have a pod.")] = 0
+    terminal_replicas: Annotated[shapes.Int32, doc("Tickets that have ended.")] = 0
+    updated_replicas: Annotated[shapes.Int32, doc("Tickets made from the present template.")] = 0
+    issued_replicas: Annotated[
+        shapes.Int32,
+        doc("The most replicas that tickets were ever issued for; only more issues more."),
+    ] = 0
+    next_index: Annotated[
+        shapes.Count, doc("The number in the name of the next ticket; none is used twice.")
+    ] = 0
     opened: Annotated[bool, doc("Whether minAvailable was once reached.")] = False
     last_schedule_time: Annotated[datetime | None, doc("The last firing acted on.")] = None
     next_schedule_time: Annotated[datetime | None, doc("The next firing.")] = None
@@ -434,6 +466,16 @@ class TicketStatus(Base):
 class Order(Object, kw_only=True):
     """A standing wish for tickets."""
 
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.spec.minAvailable) || (has(self.spec.daemonSet) && self.spec.daemonSet)"
+            " || (has(self.status) && has(self.status.opened) && self.status.opened)"
+            " || self.spec.replicas == 0 || self.spec.minAvailable <= self.spec.replicas",
+            "minAvailable must not be greater than replicas, or the order would never open",
+            field=".spec.minAvailable",
+        ),
+    )
+
     spec: Annotated[OrderSpec, doc("What is wanted.")]
     status: Annotated[OrderStatus, doc("What is.")] = OrderStatus()
 
@@ -463,7 +505,7 @@ DEFINITIONS = (
         short_names=("kord",),
         columns=(
             Column("Strategy", ".spec.strategy.type"),
-            Column("Desired", ".spec.replicas", "integer"),
+            Column("Desired", ".status.desiredReplicas", "integer"),
             Column("Current", ".status.replicas", "integer"),
             Column("Available", ".status.availableReplicas", "integer"),
             Column("Claimed", ".status.claimedReplicas", "integer"),

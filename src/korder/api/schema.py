@@ -40,7 +40,7 @@ _KEYWORDS = {
 }
 
 
-class Reason(StrEnum):
+class Refusal(StrEnum):
     """The machine-readable kind of a refusal."""
 
     INVALID = "FieldValueInvalid"
@@ -55,7 +55,7 @@ class Rule:
     expression: str
     message: str
     field: str = ""
-    reason: Reason = Reason.INVALID
+    reason: Refusal = Refusal.INVALID
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _rule(rule: Rule) -> dict[str, JSON]:
     rendered: dict[str, JSON] = {"rule": rule.expression, "message": rule.message}
     if rule.field:
         rendered["fieldPath"] = rule.field
-    if rule.reason is not Reason.INVALID:
+    if rule.reason is not Refusal.INVALID:
         rendered["reason"] = rule.reason.value
     return rendered
 

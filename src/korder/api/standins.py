@@ -57,9 +57,16 @@ class LabelSelector(Base):
     ] = ()
 
 
+def selects_something(selector: str) -> str:
+    """Says in CEL that a selector, which is there, is not empty."""
+    return (
+        f"((has({selector}.matchLabels) && size({selector}.matchLabels) > 0)"
+        f" || (has({selector}.matchExpressions) && size({selector}.matchExpressions) > 0))"
+    )
+
+
 SELECTS_SOMETHING = Rule(
-    "(has(self.matchLabels) && size(self.matchLabels) > 0)"
-    " || (has(self.matchExpressions) && size(self.matchExpressions) > 0)",
+    selects_something("self"),
     "must have matchLabels or matchExpressions; an empty selector would take everything",
 )
 """For selectors of which nobody means the empty one."""

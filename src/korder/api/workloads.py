@@ -45,6 +45,12 @@ class DeploymentSpec(Base):
     paused: bool = False
 
 
+class DeploymentCondition(ReportedCondition):
+    """A condition that also says when it last moved, by which a stuck rollout is known."""
+
+    last_update_time: datetime | None = None
+
+
 class DeploymentStatus(Base):
     """What a Deployment has."""
 
@@ -55,7 +61,7 @@ class DeploymentStatus(Base):
     available_replicas: int = 0
     unavailable_replicas: int = 0
     collision_count: int | None = None
-    conditions: tuple[ReportedCondition, ...] = ()
+    conditions: tuple[DeploymentCondition, ...] = ()
 
 
 class Deployment(Object):
@@ -92,6 +98,12 @@ class ReplicaSet(Object):
     status: ReplicaSetStatus = ReplicaSetStatus()
 
 
+class Ordinals(Base):
+    """Where the numbers of a StatefulSet's pods begin."""
+
+    start: int = 0
+
+
 class StatefulSetSpec(Base):
     """What a StatefulSet wants."""
 
@@ -102,6 +114,7 @@ class StatefulSetSpec(Base):
     pod_management_policy: str = ""
     update_strategy: UpdateStrategy = UpdateStrategy()
     min_ready_seconds: int = 0
+    ordinals: Ordinals = Ordinals()
 
 
 class StatefulSetStatus(Base):
@@ -169,6 +182,13 @@ class JobSpec(Base):
     template: Mapping[str, Raw] = {}
 
 
+class UncountedPods(Base):
+    """The UIDs of pods that have ended and are about to be counted."""
+
+    succeeded: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
 class JobStatus(Base):
     """How far a Job is."""
 
@@ -176,6 +196,8 @@ class JobStatus(Base):
     ready: int | None = None
     succeeded: int = 0
     failed: int = 0
+    terminating: int | None = None
+    uncounted_terminated_pods: UncountedPods | None = None
     completed_indexes: str = ""
     start_time: datetime | None = None
     completion_time: datetime | None = None

@@ -14,7 +14,7 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-def configure(style: LogFormat, *, verbose: bool = False) -> None:
+def configure(style: LogFormat) -> None:
     """Sends all logging of this process to standard error in one style."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -29,9 +29,7 @@ def configure(style: LogFormat, *, verbose: bool = False) -> None:
         last = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(
         processors=[*shared, last],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.DEBUG if verbose else logging.INFO
-        ),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )

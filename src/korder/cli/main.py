@@ -2,6 +2,7 @@
 
 from importlib.metadata import version
 import sys
+from typing import Annotated
 
 import typer
 
@@ -25,6 +26,24 @@ app.command("manifests")(manifests.run)
 def show_version() -> None:
     """Print the version."""
     print(version("korder"))
+
+
+def _version_asked(asked: bool) -> None:
+    if asked:
+        show_version()
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version_asked, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Books capacity on Kubernetes."""
 
 
 def main() -> None:

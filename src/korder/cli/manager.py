@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
+from importlib.metadata import version
 import platform
 import random
+import re
 import signal
 from typing import Annotated
 from uuid import uuid4
@@ -14,12 +16,12 @@ import typer
 from korder.api import manifests
 from korder.api.meta import Key
 from korder.cli import logs
-from korder.cli.session import cluster
+from korder.cli.session import cluster, home
 from korder.kube import discovery
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
 from korder.runtime.clock import SystemClock
-from korder.runtime.manager import Address, LeadershipLost, Manager, Settings
+from korder.runtime.manager import Address, LeadershipLost, Manager, PartEnded, Settings
 
 log = structlog.get_logger(__name__)
 
@@ -36,18 +38,36 @@ def _address(text: str) -> Address | None:
     return Address(host.strip("[]"), int(port))
 
 
+def _checked_address(text: str) -> str:
+    _address(text)
+    return text
+
+
+def _checked_namespace(name: str | None) -> str | None:
+    if name is not None and not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name):
+        raise typer.BadParameter(f"{name!r} is not the name of a namespace")
+    return name
+
+
 def run(
     leader_elect: Annotated[
         bool, typer.Option("--leader-elect", help="Let only one of several replicas act.")
     ] = False,
     lease_namespace: Annotated[
-        str, typer.Option(help="Namespace of the lease of --leader-elect.")
-    ] = "korder-system",
+        str | None,
+        typer.Option(
+            callback=_checked_namespace,
+            help="Namespace of the lease of --leader-elect; the pod's or the context's if not given.",
+        ),
+    ] = None,
     metrics_bind_address: Annotated[
-        str, typer.Option(help="Where to serve /metrics; 0 for nowhere.")
+        str, typer.Option(callback=_checked_address, help="Where to serve /metrics; 0 for nowhere.")
     ] = ":8080",
     health_probe_bind_address: Annotated[
-        str, typer.Option(help="Where to serve /healthz and /readyz; 0 for nowhere.")
+        str,
+        typer.Option(
+            callback=_checked_address, help="Where to serve /healthz and /readyz; 0 for nowhere."
+        ),
     ] = ":8081",
     kubeconfig: Annotated[str | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str | None, typer.Option(help="The context of the kubeconfig.")] = None,
@@ -59,7 +79,9 @@ def run(
     logs.configure(log_format)
     settings = Settings(
         identity=f"{platform.node()}_{uuid4()}",
-        lease=Key(lease_namespace, LEASE_NAME) if leader_elect else None,
+        lease=Key(lease_namespace or home(kubeconfig, context), LEASE_NAME)
+        if leader_elect
+        else None,
         metrics=_address(metrics_bind_address),
         probes=_address(health_probe_bind_address),
     )
@@ -68,12 +90,15 @@ def run(
             runner.run(_manage(kubeconfig, context, settings))
         except LeadershipLost as lost:
             raise KubeError(f"{lost}; start again to stand for election") from lost
+        except PartEnded as ended:
+            raise KubeError(str(ended)) from ended
 
 
 async def _manage(kubeconfig: str | None, context: str | None, settings: Settings) -> None:
     rng = random.Random()
     async with cluster(kubeconfig, context, rng) as client:
         await _check_crds(client)
+        log.info("starting", version=version("korder"), identity=settings.identity)
         manager = Manager(client, settings, clock=SystemClock(), rng=rng)
         for kind in manifests.KINDS:
             manager.informers.of(kind)

@@ -8,6 +8,8 @@ import yaml
 
 from korder.api import manifests
 
+GROUPS = {kind.group for kind in manifests.KINDS}
+
 
 def render() -> dict[str, str]:
     """All manifest files by their path below the output folder; a test compares them with the tree."""
@@ -22,7 +24,8 @@ def run(
 ) -> None:
     """Write the manifests, generated from the types."""
     files = render()
-    for stale in set((output / "crds").glob("*.yaml")) - {output / name for name in files}:
+    ours = {path for group in GROUPS for path in (output / "crds").glob(f"{group}_*.yaml")}
+    for stale in ours - {output / name for name in files}:
         stale.unlink()
     for name, text in files.items():
         path = output / name

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 import random
 
-from korder.kube import discovery
+from korder.kube import config, discovery
 from korder.kube.client import Client
 from korder.kube.connect import open_client
 from korder.kube.errors import DeadlineExceeded, Forbidden, KubeError, Unauthorized, Unreached
@@ -12,6 +12,11 @@ from korder.runtime.clock import SystemClock
 
 FIRST_ANSWER = 5.0
 """Seconds a server may take to say its version; a person is waiting."""
+
+
+def home(kubeconfig: str | None, context: str | None) -> str:
+    """The namespace one is in: that of the pod, or of the kubeconfig's context."""
+    return config.load(kubeconfig, context).namespace
 
 
 @asynccontextmanager

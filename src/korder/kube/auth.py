@@ -44,8 +44,8 @@ class Credentials(Protocol):
     def certificate(self) -> tuple[bytes, bytes] | None:
         """Gives a certificate and key in PEM, if the last `headers` brought one."""
 
-    def refused(self) -> bool:
-        """Takes note that the server answered 401; says whether another try is worth it."""
+    def refused(self, used: Mapping[str, str]) -> bool:
+        """Takes note that the server answered 401 to `used`; says whether another try is worth it."""
 
 
 def credentials(user: User, now: Callable[[], datetime]) -> Credentials:
@@ -74,7 +74,7 @@ class Fixed:
     def certificate(self) -> tuple[bytes, bytes] | None:
         return None
 
-    def refused(self) -> bool:
+    def refused(self, _: Mapping[str, str]) -> bool:
         return False
 
 
@@ -96,10 +96,9 @@ class TokenFile:
     def certificate(self) -> tuple[bytes, bytes] | None:
         return None
 
-    def refused(self) -> bool:
-        before = self._token
+    def refused(self, used: Mapping[str, str]) -> bool:
         self._read()
-        return self._token != before
+        return used.get("Authorization") != f"Bearer {self._token}"
 
     def _look(self) -> tuple[int, int] | None:
         try:
@@ -137,13 +136,18 @@ class FromPlugin:
             if self._credential is None or self._credential.is_over(self._now()):
                 self._credential = await run(self._plugin)
                 self._asked_at = asyncio.get_running_loop().time()
-        token = self._credential.token
+        return self._headers()
+
+    def _headers(self) -> Mapping[str, str]:
+        token = self._credential.token if self._credential else ""
         return {"Authorization": f"Bearer {token}"} if token else {}
 
     def certificate(self) -> tuple[bytes, bytes] | None:
         return self._credential.certificate if self._credential else None
 
-    def refused(self) -> bool:
+    def refused(self, used: Mapping[str, str]) -> bool:
+        if used != self._headers():
+            return True
         if asyncio.get_running_loop().time() - self._asked_at < FRESH_SECONDS:
             return False
         self._credential = None
@@ -158,8 +162,9 @@ class Renewing:
         self._credentials = credentials
 
     async def send(self, request: http.Request, guard: http.Guard | None = None) -> http.Response:
+        used = await self._credentials.headers()
         response = await self._transport.send(request, guard)
-        if response.status != 401 or not self._credentials.refused():
+        if response.status != 401 or not self._credentials.refused(used):
             return response
         async with response:
             await response.read()

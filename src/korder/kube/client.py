@@ -35,6 +35,8 @@ class Listing(Generic[T]):
 
     items: tuple[T, ...]
     resource_version: str
+    unreadable: tuple[decoding.Unreadable, ...] = ()
+    """Objects that are there but do not fit the kind's type."""
 
 
 class Client:
@@ -70,6 +72,10 @@ class Client:
         """Makes a client that waits longer or shorter; slots and connections are shared."""
         return self._copy(replace(self._sender, deadline=seconds))
 
+    def with_slots(self, limit: int) -> "Client":
+        """Makes a client that does not queue up behind the others; connections are shared."""
+        return self._copy(replace(self._sender, slots=asyncio.Semaphore(limit)))
+
     def _copy(self, sender: Sender) -> "Client":
         twin = copy.copy(self)
         twin._sender = sender  # noqa: SLF001  a twin is one of us
@@ -101,13 +107,15 @@ class Client:
 
     async def _list_pages(self, kind: Kind[T], selection: Selection, page: Page) -> Listing[T]:
         items: list[T] = []
+        unreadable: list[decoding.Unreadable] = []
         while True:
             body = await self._sender.read(requests.list_page(kind, selection, page))
             part = decoding.decode_list(body, kind.model)
             items += (decoding.stamped(item, kind) for item in part.items)
+            unreadable += part.unreadable
             token = part.metadata.continue_token
             if not token:
-                return Listing(tuple(items), part.metadata.resource_version)
+                return Listing(tuple(items), part.metadata.resource_version, tuple(unreadable))
             page = Page(limit=page.limit, continue_token=token)
 
     async def watch(

@@ -139,6 +139,8 @@ def _resolve(
         raise ConfigError(f"{source}: certificate or key data is not base64: {error}") from error
     except OSError as error:
         raise ConfigError(f"{source}: {error.filename} cannot be read: {error.strerror}") from error
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ConfigError(f"{source} cannot be understood: {error}") from error
 
 
 def _typed(chosen: Chosen, source: str, environment: Mapping[str, str]) -> Config:
@@ -156,6 +158,10 @@ def _typed(chosen: Chosen, source: str, environment: Mapping[str, str]) -> Confi
     )
     cluster, user = found.clusters["it"], found.users["it"]
     more = msgspec.convert(chosen.cluster, _MoreOfCluster)
+    if borrowed := [name for name in chosen.user if name == "as" or name.startswith("as-")]:
+        raise ConfigError(
+            f"{source}: acting as somebody else ({', '.join(borrowed)}) is not supported"
+        )
     if user.auth_provider:
         raise ConfigError(
             f"{source}: auth-provider has been removed from Kubernetes; use an exec plugin or a token"
@@ -173,7 +179,7 @@ def _typed(chosen: Chosen, source: str, environment: Mapping[str, str]) -> Confi
             server_name=more.tls_server_name,
         ),
         user=User(
-            token=user.token or "",
+            token=(user.token or "").strip(),
             token_file=user.token_file or "",
             username=user.username or "",
             password=user.password or "",
@@ -192,7 +198,7 @@ def _pem(encoded: str | None) -> bytes:
 
 def _server(url: str, source: str) -> str:
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
         raise ConfigError(f"{source}: the server {url!r} is not an http:// or https:// address")
     return url
 

@@ -18,12 +18,14 @@ from korder.net.client import HttpTransport
 from korder.net.tls import ClientTls, RotatingTls, TlsError
 
 
-def connect(config: Config, now: Callable[[], datetime]) -> http.Transport:
+def connect(
+    config: Config, now: Callable[[], datetime], credentials: auth.Credentials | None = None
+) -> http.Transport:
     """Makes the transport to the server of `config`; certificates are looked at here, the server is not called yet."""
-    credentials = auth.credentials(config.user, now)
+    proofs = credentials or auth.credentials(config.user, now)
 
     def tls() -> ClientTls:
-        pair = credentials.certificate()
+        pair = proofs.certificate()
         return replace(config.tls, cert_data=pair[0], key_data=pair[1]) if pair else config.tls
 
     rotating = RotatingTls(tls) if config.server.startswith("https:") else None
@@ -35,11 +37,11 @@ def connect(config: Config, now: Callable[[], datetime]) -> http.Transport:
     transport = HttpTransport(
         config.server,
         tls=rotating,
-        authorize=credentials.headers,
+        authorize=proofs.headers,
         proxy=config.proxy,
         compress=config.compress,
     )
-    return auth.Renewing(transport, credentials)
+    return auth.Renewing(transport, proofs)
 
 
 @asynccontextmanager
@@ -54,7 +56,10 @@ async def open_client(
     user_agent: str = "korder",
 ) -> AsyncGenerator[Client, None]:
     """Gives a client for the configured server and closes its connections at the end."""
-    transport = connect(load(kubeconfig, context), now)
+    config = load(kubeconfig, context)
+    credentials = auth.credentials(config.user, now)
+    await credentials.headers()  # a plugin may take longer than the deadline of a call
+    transport = connect(config, now, credentials)
     try:
         yield Client(transport, rng=rng, limit=limit, deadline=deadline, user_agent=user_agent)
     finally:

@@ -2,20 +2,33 @@
 
 `kube.client` and `kube.watch` decode everything here, in one pass per body or line with a decoder that is made once per type.
 Only what does not fit is looked at twice: bodies with nulls (`api.codec`), bookmarks, which are objects without content, and
-errors inside a watch, which are not objects at all.
+errors inside a watch, which are not objects at all. One object that cannot be read, left by an older version or a newer one, must
+not hide the others: it is told apart as `Unreadable`.
 """
 
+from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 import msgspec
 
 from korder.api import codec
 from korder.api.machinery import Status
-from korder.api.meta import Base, HasMetadata, Kind, ListMeta, Object
+from korder.api.meta import Base, HasMetadata, Kind, ListMeta, Object, ObjectMeta, key_of
 from korder.kube import errors
 
 T = TypeVar("T", bound=HasMetadata)
 D = TypeVar("D")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An object that does not fit its type: where it is, and why."""
+
+    metadata: ObjectMeta
+    why: str
+
+    def __str__(self) -> str:
+        return f"{key_of(self)} cannot be read: {self.why}"
 
 
 class ObjectList(Base, Generic[T]):
@@ -25,12 +38,28 @@ class ObjectList(Base, Generic[T]):
     items: tuple[T, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A page as far as it can be read."""
+
+    metadata: ListMeta
+    items: tuple[T, ...]
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+UNREADABLE = "UNREADABLE"
+"""Our own type of an event whose object does not fit; no server sends it."""
+
+
 class WatchEvent(Base, Generic[T]):
-    """One line of a watch; of a BOOKMARK's object only the metadata is true."""
+    """One line of a watch; of a BOOKMARK's object, and of an unreadable one, only the metadata is true."""
 
     type: str
     object: T
 
+
+_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError)
+"""What a body that is no JSON, or of another shape, raises; text that is no UTF-8 raises an error of its own."""
 
 _DECODERS: dict[object, object] = {}
 """Making a decoder costs a hundred times as much as using it."""
@@ -41,15 +70,41 @@ class _Envelope(Base):
     object: msgspec.Raw
 
 
+class _RawList(Base):
+    metadata: ListMeta = ListMeta()
+    items: tuple[msgspec.Raw, ...] = ()
+
+
 def decode_object(data: bytes, model: type[T]) -> T:
     """Reads one object."""
     return _decode(data, model)
 
 
-def decode_list(data: bytes, model: type[T]) -> ObjectList[T]:
-    """Reads one page of a list."""
+def decode_list(data: bytes, model: type[T]) -> Page[T]:
+    """Reads one page of a list; if something in it does not fit, item by item."""
     page: type[ObjectList[T]] = ObjectList[model]  # type: ignore[valid-type]  # chosen at run time
-    return _decode(data, page)
+    try:
+        whole = _decode(data, page)
+    except errors.Undecodable:
+        return _read_singly(data, model)
+    return Page(whole.metadata, whole.items)
+
+
+def _read_singly(data: bytes, model: type[T]) -> Page[T]:
+    raw = _decode(data, _RawList)
+    items: list[T] = []
+    unreadable: list[Unreadable] = []
+    for item in raw.items:
+        content = bytes(item)
+        try:
+            items.append(_decode(content, model))
+        except errors.Undecodable as error:
+            unreadable.append(_unreadable(content, error))
+    return Page(raw.metadata, tuple(items), tuple(unreadable))
+
+
+def _unreadable(content: bytes, error: errors.Undecodable) -> Unreadable:
+    return Unreadable(_decode(content, Object).metadata, str(error))
 
 
 def stamped(item: T, kind: Kind[T]) -> T:
@@ -71,10 +126,8 @@ class EventDecoder(Generic[T]):
         """Reads one line; raises what an ERROR event says."""
         try:
             event = self._decoder.decode(line)
-        except msgspec.ValidationError:
+        except _MALFORMED:
             return self._decode_odd(line)
-        except msgspec.DecodeError as error:
-            raise errors.Undecodable(f"a line of a watch is not JSON: {error}") from error
         return event if event.type != "ERROR" else self._decode_odd(line)
 
     def _decode_odd(self, line: bytes) -> WatchEvent[T]:
@@ -82,18 +135,25 @@ class EventDecoder(Generic[T]):
         content = bytes(envelope.object)
         match envelope.type:
             case "ERROR":
-                raise errors.from_status(codec.decode(content, Status))
+                raise errors.from_status(_decode(content, Status))
             case "BOOKMARK":
-                marker = cast("T", codec.decode(content, Object))
+                marker = cast("T", _decode(content, Object))
                 return WatchEvent(type=envelope.type, object=marker)
             case _:
-                return WatchEvent(type=envelope.type, object=_decode(content, self._model))
+                return self._decode_content(envelope.type, content)
+
+    def _decode_content(self, kind: str, content: bytes) -> WatchEvent[T]:
+        try:
+            return WatchEvent(type=kind, object=_decode(content, self._model))
+        except errors.Undecodable as error:
+            odd = cast("T", _unreadable(content, error))
+            return WatchEvent(type="DELETED" if kind == "DELETED" else UNREADABLE, object=odd)
 
 
 def _decode(data: bytes, wanted: type[D]) -> D:
     try:
         return _decoder(wanted).decode(data)
-    except msgspec.DecodeError:
+    except _MALFORMED:
         return _decode_without_nulls(data, wanted)
 
 
@@ -102,7 +162,7 @@ def _decode_without_nulls(data: bytes, wanted: type[D]) -> D:
         return codec.decode(data, wanted)
     except msgspec.ValidationError as error:
         raise errors.Undecodable(f"the server's answer does not fit {wanted}: {error}") from error
-    except msgspec.DecodeError as error:
+    except _MALFORMED as error:
         raise errors.Undecodable(f"the server's answer is not JSON: {error}") from error
 
 

@@ -212,7 +212,7 @@ def from_status(status: Status, *, code: int = 0, retry_after: float | None = No
 def _read_status(code: int, body: bytes) -> Status:
     try:
         status = codec.decode(body, Status)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         # Proxies and the outermost layers of a server answer in plain text.
         text = body.decode(errors="replace").strip()[:_EXCERPT]
         return Status(message=f"{_phrase(code)}: {text}" if text else "")

@@ -108,6 +108,10 @@ async def _start(plugin: Plugin) -> asyncio.subprocess.Process:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
+    except ValueError as error:
+        raise ConfigError(
+            f"the credential plugin {plugin.command!r} cannot be started: {error}"
+        ) from error
     except OSError as error:
         hint = f" {plugin.install_hint.strip()}" if plugin.install_hint else ""
         raise ConfigError(

@@ -1,8 +1,8 @@
 """Sends a request until it has an answer, a refusal or no time left.
 
 `kube.client` hands in requests, the transport carries them. A call waits for one of a fixed number of slots, so a crowd of
-callers queues up here, in order, instead of at the server; its deadline starts when it first gets one. Between tries it
-gives the slot back. What may be tried again differs: reads always, writes only if the server cannot have acted, or if the
+callers queues up here, in order, instead of at the server; its deadline includes that wait. Between tries it gives the slot
+back. What may be tried again differs: reads always, writes only if the server cannot have acted, or if the
 `Recovery` of the write says so.
 """
 
@@ -78,9 +78,8 @@ class _Call:
         self._sent = False
 
     async def run(self) -> bytes:
-        limit = asyncio.timeout(None)
         try:
-            async with limit:
+            async with asyncio.timeout(self._sender.deadline) as limit:
                 return await self._until_settled(limit)
         except TimeoutError:
             raise self._too_late() from None
@@ -88,7 +87,7 @@ class _Call:
     async def _until_settled(self, limit: asyncio.Timeout) -> bytes:
         while True:
             try:
-                return await self._try(limit)
+                return await self._try()
             except http.NetError as error:
                 failure: errors.KubeError = errors.Unreached(str(error))
                 failure.__cause__ = error
@@ -102,14 +101,14 @@ class _Call:
                 return answer
             await self._pause(limit, failure)
 
-    async def _try(self, limit: asyncio.Timeout) -> bytes:
+    async def _try(self) -> bytes:
         sender = self._sender
         self._sent = False
-        async with sender.slots:
-            if limit.when() is None:
-                limit.reschedule(asyncio.get_running_loop().time() + sender.deadline)
-            async with await sender.transport.send(self._request, self._leave) as response:
-                body = await response.read()
+        async with (
+            sender.slots,
+            await sender.transport.send(self._request, self._leave) as response,
+        ):
+            body = await response.read()
         if response.status < 400:
             return body
         raise errors.from_response(response.status, response.headers, body)

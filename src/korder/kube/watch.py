@@ -15,13 +15,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from korder.api.meta import HasMetadata, Key, Kind, key_of
-from korder.kube import errors, stream
+from korder.kube import decoding, errors, stream
 from korder.kube.backoff import Backoff
 from korder.kube.client import Client
-from korder.kube.decoding import EventDecoder, WatchEvent
+from korder.kube.decoding import EventDecoder, Unreadable, WatchEvent
 from korder.kube.request import Selection
 from korder.net import http
 
@@ -51,6 +51,7 @@ class Listed(Generic[T]):
 
     items: tuple[T, ...]
     resource_version: str
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,21 @@ class Deleted(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class Garbled:
+    """An object changed into something that does not fit its type."""
+
+    obj: Unreadable
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """Nothing changed up to here."""
 
     resource_version: str
 
 
-Event = Listed[T] | Applied[T] | Deleted[T] | Progress
+Event = Listed[T] | Applied[T] | Deleted[T] | Garbled | Progress
 OnTrouble = Callable[[Exception], None]
 
 
@@ -119,7 +128,8 @@ class Watcher(Generic[T]):
             except errors.KubeError as error:
                 on_trouble(error)
                 self._learn(error)
-                await asyncio.sleep(self._backoff.pause(getattr(error, "retry_after", None)))
+                wished = getattr(error, "retry_after", None) or 0.0
+                await asyncio.sleep(self._backoff.pause(min(wished, LONGEST_PAUSE)))
 
     async def _round(self) -> AsyncGenerator[Iterable[Event[T]], None]:
         """Goes from the present state, or the last known version, to the end of one stream."""
@@ -144,7 +154,7 @@ class Watcher(Generic[T]):
         listing = await self._client.list(
             self._kind, chosen.namespace, labels=chosen.labels, fields=chosen.fields
         )
-        return Listed(listing.items, listing.resource_version)
+        return Listed(listing.items, listing.resource_version, listing.unreadable)
 
     async def _open(self, *, streamed: bool) -> http.Response:
         return await self._client.watch(
@@ -175,6 +185,7 @@ class _Intake(Generic[T]):
         self.empty = True
         self._decoder = EventDecoder(model)
         self._state = state
+        self._unreadable: dict[Key, Unreadable] = {}
 
     def take(self, lines: Iterable[bytes]) -> Iterator[Event[T]]:
         for line in lines:
@@ -188,13 +199,21 @@ class _Intake(Generic[T]):
     def _gather(self, state: dict[Key, T], event: WatchEvent[T]) -> Iterator[Event[T]]:
         obj = event.object
         match event.type:
-            case "ADDED" | "MODIFIED":
-                state[key_of(obj)] = obj
-            case "DELETED":
-                state.pop(key_of(obj), None)
+            case "ADDED" | "MODIFIED" | "DELETED" | decoding.UNREADABLE:
+                self._settle(state, key_of(obj), event)
             case "BOOKMARK" if obj.metadata.annotations.get(INITIAL_EVENTS_END) == "true":
                 self._state = None
-                yield Listed(tuple(state.values()), obj.metadata.resource_version)
+                unreadable = tuple(self._unreadable.values())
+                yield Listed(tuple(state.values()), obj.metadata.resource_version, unreadable)
+
+    def _settle(self, state: dict[Key, T], key: Key, event: WatchEvent[T]) -> None:
+        """Keeps the last word about an object."""
+        state.pop(key, None)
+        self._unreadable.pop(key, None)
+        if event.type == decoding.UNREADABLE:
+            self._unreadable[key] = cast("Unreadable", event.object)
+        elif event.type != "DELETED":
+            state[key] = event.object
 
 
 def _change(event: WatchEvent[T]) -> Iterator[Event[T]]:
@@ -206,5 +225,7 @@ def _change(event: WatchEvent[T]) -> Iterator[Event[T]]:
             yield Deleted(event.object, version)
         case "BOOKMARK":
             yield Progress(version)
+        case decoding.UNREADABLE:
+            yield Garbled(cast("Unreadable", event.object), version)
         case _:
             pass

@@ -6,6 +6,7 @@ watch the moment of departure, ask the guard there, and stop a second one. Nothi
 connections: callers have deadlines and decide how much is in flight.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 import io
 import os
@@ -75,7 +76,7 @@ class HttpTransport:
                 server_hostname=(self._tls.server_name or None) if self._tls else None,
                 trace_request_ctx=departure,
             )
-        except (aiohttp.ClientError, OSError, _SentTwiceError) as error:
+        except (aiohttp.ClientError, OSError, ValueError, _SentTwiceError) as error:
             raise departure.explain(error, self._base_url) from error
         return HttpResponse(answer)
 
@@ -84,6 +85,10 @@ class HttpTransport:
         if self._session is not None:
             await self._session.close()
             self._session = None
+            for _ in range(2):
+                await asyncio.sleep(
+                    0
+                )  # aborted connections let go of their sockets in the loop's next rounds
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -124,6 +129,11 @@ class HttpResponse:
             raise AnswerLost(f"the answer broke off: {_cause(error)}") from error
 
     async def close(self) -> None:
+        # A body that was not read to its end has a connection nobody can use any more. Closing it politely would wait for
+        # the server to agree, long after whoever owned the watch is gone.
+        connection = self._answer.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
         self._answer.close()
 
     async def __aenter__(self) -> Self:

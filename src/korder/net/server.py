@@ -112,7 +112,8 @@ class Server:
             )
         except OSError as error:
             where = f"{self._host or ''}:{self._port}"
-            reason = os.strerror(error.errno) if error.errno else str(error)
+            number = error.errno or 0
+            reason = os.strerror(number) if number > 0 else str(error.strerror)
             raise CannotListen(f"cannot listen on {where}: {reason}") from error
         port: int = self._listener.sockets[0].getsockname()[1]
         return port

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 import ssl
 import tempfile
+from typing import IO
 
 from korder.net.http import Unreachable
 
@@ -75,14 +76,19 @@ def _show_certificate(context: ssl.SSLContext, config: ClientTls) -> None:
 
 def load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
     """Puts a certificate and its key into a context; raises `ssl.SSLError` if they cannot be used together."""
-    # The ssl module reads key pairs from files only; this one is readable by nobody else and gone at once.
-    handle, path = tempfile.mkstemp(prefix="korder-", suffix=".pem")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(cert + b"\n" + key)
+    # The ssl module reads key pairs from files only; this one is readable by nobody else and gone at once. On Linux it
+    # lies in memory, because a careful pod has no directory it may write to.
+    with _private_file() as file:
+        file.write(cert + b"\n" + key)
+        file.flush()
+        path = f"/proc/self/fd/{file.fileno()}" if hasattr(os, "memfd_create") else file.name
         context.load_cert_chain(path, password=_no_passphrase)
-    finally:
-        Path(path).unlink()
+
+
+def _private_file() -> IO[bytes]:
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("korder"), "wb")
+    return tempfile.NamedTemporaryFile(prefix="korder-", suffix=".pem")
 
 
 def _no_passphrase() -> str:

@@ -17,6 +17,9 @@ RECHECK = 1.0
 """Seconds after which a waiting timer looks at the wall clock again, because somebody may have set it."""
 
 
+_STEADY: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
+
 class Timer(Protocol):
     """A pending call."""
 
@@ -40,7 +43,8 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        # The ordinary monotonic clock stands still while a machine sleeps; a lease does not.
+        return time.clock_gettime(_STEADY) if _STEADY is not None else time.monotonic()
 
     def call_at(self, instant: datetime, callback: Callable[[], None]) -> Timer:
         return _PatientTimer(self, instant, callback)

@@ -106,12 +106,15 @@ class Controller:
         try:
             await self._act(key)
         except Fenced:
+            self.queue.retry(key)
             return "fenced"
         except _COME_AGAIN as reason:
             log.debug("come again", controller=self.name, key=str(key), reason=str(reason))
             self.queue.retry(key)
             return "conflict"
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if _we_are_cancelled(error):
+                raise
             self._metrics.turn_errors.labels(self.name, type(error).__name__).inc()
             turn = f"{self.name}-{next(self._turns)}"
             if isinstance(error, KubeError):
@@ -158,7 +161,7 @@ class Controller:
 
     async def _step(self, step: Step) -> None:
         verb = type(step).__name__.lower()
-        outcome = "ok"
+        outcome = "failed"
         try:
             match step:
                 case Create():
@@ -169,6 +172,7 @@ class Controller:
                     await self._patch(step)
                 case Delete():
                     await self._delete(step)
+            outcome = "ok"
         except KubeError as error:
             outcome = type(error).__name__
             raise
@@ -200,10 +204,24 @@ class Controller:
         except NotFound:
             left = None
         except Conflict:
-            if step.resource_version:
+            if not await self._is_replaced(step):
                 raise
-            left = None  # another object has taken the name, so the one we meant is gone
+            left = None
         if left is None:
             self._informers.deleted(step.kind, step.key, step.uid)
         else:
             self._informers.wrote(step.kind, left)
+
+    async def _is_replaced(self, step: Delete) -> bool:
+        """Says whether the object we meant is gone although its name is taken; other conflicts do not tell that."""
+        try:
+            found = await self._client.get(step.kind, step.key)
+        except NotFound:
+            return True
+        return found.metadata.uid != step.uid
+
+
+def _we_are_cancelled(error: BaseException) -> bool:
+    """Tells our own end from a cancellation inside the turn, which is only a failure."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

@@ -28,7 +28,8 @@ SERIES = timedelta(minutes=10)
 _MOST_WAITING = 2_000
 _MOST_SERIES = 4_096
 _PER_OBJECT = 25
-_NOTE_LIMIT = 1_024
+_NOTE_BYTES = 1_024
+"""What a server takes; it counts bytes."""
 
 
 @dataclass(slots=True)
@@ -87,7 +88,8 @@ class Recorder:
             series.last = now
             self._series.move_to_end(same)
             return series
-        digest = hashlib.sha256("\0".join((*same, self._instance, now.isoformat())).encode())
+        told = "\0".join((*same, self._instance, now.isoformat()))
+        digest = hashlib.sha256(told.encode(errors="replace"))
         series = _Series(f"{meta.name[:200]}.{digest.hexdigest()[:16]}", first=now, last=now)
         self._series[same] = series
         if len(self._series) > _MOST_SERIES:
@@ -144,8 +146,12 @@ class Recorder:
             "regarding": regarding,
             "type": notice.type.value,
             "reason": notice.reason,
-            "note": notice.note[:_NOTE_LIMIT],
+            "note": _fitting(notice.note),
             "action": notice.action or notice.reason,
             "reportingController": self._component,
             "reportingInstance": self._instance,
         }
+
+
+def _fitting(note: str) -> str:
+    return note.encode(errors="replace")[:_NOTE_BYTES].decode(errors="ignore")

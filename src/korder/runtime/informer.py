@@ -13,9 +13,10 @@ from typing import Generic, TypeVar, cast
 import structlog
 
 from korder.api import selector
-from korder.api.meta import HasMetadata, Key, Kind
+from korder.api.meta import HasMetadata, Key, Kind, key_of
 from korder.kube.client import Client
-from korder.kube.watch import Applied, Deleted, Event, Listed, Progress, Watcher
+from korder.kube.decoding import Unreadable
+from korder.kube.watch import Applied, Deleted, Event, Garbled, Listed, Progress, Watcher
 from korder.runtime.metrics import Metrics
 from korder.runtime.store import Change, Index, Reader, Store
 
@@ -67,6 +68,10 @@ class Informer(Generic[T]):
             client, kind, namespace=scope.namespace, labels=scope.labels, fields=scope.fields
         )
         self._synced = asyncio.Event()
+        self.unreadable: dict[Key, str] = {}
+        """Objects that are there but do not fit the kind's type, and why; the store shows their last readable state."""
+        self.trouble = ""
+        """Why the watch stands still at the moment; empty while it follows."""
 
     @property
     def reader(self) -> Reader[T]:
@@ -104,16 +109,23 @@ class Informer(Generic[T]):
             self._take(event)
 
     def _take(self, event: Event[T]) -> None:
+        self.trouble = ""
         match event:
-            case Listed(items, resource_version):
+            case Listed(items, resource_version, unreadable):
+                self.unreadable.clear()
+                items = (*items, *self._last_known(unreadable))
                 self._metrics.lists.labels(str(self.kind)).inc()
                 for change in self._store.replace(items, resource_version):
                     self._publish(change)
                 self._synced.set()
             case Applied(obj):
+                self.unreadable.pop(key_of(obj), None)
                 self._publish(self._store.apply(obj))
             case Deleted(obj):
+                self.unreadable.pop(key_of(obj), None)
                 self._publish(self._store.remove(obj))
+            case Garbled(odd):
+                self._last_known((odd,))
             case Progress(resource_version):
                 self._store.progress(resource_version)
 
@@ -132,14 +144,25 @@ class Informer(Generic[T]):
                 object=str(change.objects[0].metadata.name),
             )
 
+    def _last_known(self, unreadable: Iterable[Unreadable]) -> list[T]:
+        """Notes what cannot be read and gives what was known of it; to drop it would make a living object look deleted."""
+        known = []
+        for odd in unreadable:
+            key = key_of(odd)
+            self.unreadable[key] = odd.why
+            self._metrics.unreadable.labels(str(self.kind)).inc()
+            log.warning("object cannot be read", resource=str(self.kind), reason=str(odd))
+            if (last := self.reader.get(key)) is not None:
+                known.append(last)
+        return known
+
     def _note_trouble(self, error: Exception) -> None:
+        """Counts every trouble, and tells of it when it is news."""
         self._metrics.watch_troubles.labels(str(self.kind), type(error).__name__).inc()
-        log.info(
-            "watch interrupted",
-            resource=str(self.kind),
-            reason=type(error).__name__,
-            error=str(error),
-        )
+        trouble = f"{type(error).__name__}: {error}"
+        if trouble != self.trouble:
+            self.trouble = trouble
+            log.warning("watch interrupted", resource=str(self.kind), reason=trouble)
 
 
 class Informers:

@@ -68,8 +68,9 @@ class Leader:
         rng: random.Random,
         terms: Terms = USUAL,
     ) -> None:
-        self._candidate = client
-        self._client = client.with_guard(self.guard)
+        # Its own slots and short tries: neither busy controllers nor one hung connection may cost the lease.
+        self._candidate = client.with_slots(2).with_deadline(terms.renew / 4)
+        self._client = self._candidate.with_guard(self.guard)
         self._key = key
         self._identity = identity
         self._clock = clock
@@ -95,7 +96,9 @@ class Leader:
             try:
                 seen = await self._stand(seen)
             except (Conflict, AlreadyExists):
-                continue
+                log.debug("another candidate was faster", lease=str(self._key))
+            except NotFound as error:
+                log.warning("election delayed", lease=str(self._key), error=f"{error}; create it")
             except KubeError as error:
                 log.warning("election delayed", lease=str(self._key), error=str(error))
             if not self.leading:
@@ -120,13 +123,19 @@ class Leader:
         log.warning("no longer leading", lease=str(self._key), identity=self._identity)
 
     async def release(self) -> None:
-        """Hands the lease back so that the next candidate need not wait for its end."""
-        if self.leading:
-            try:
-                await self._write({"holderIdentity": "", "leaseDurationSeconds": 1})
-            except KubeError as error:
-                log.info("lease not released", lease=str(self._key), error=str(error))
+        """Hands the lease back, if it is ours, so that the next candidate need not wait for its end."""
         self._until = float("-inf")
+        try:
+            lease = await self._candidate.get(LEASES, self._key)
+            if lease.spec.holder_identity == self._identity:
+                await self._candidate.patch(
+                    LEASES,
+                    self._key,
+                    {"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}},
+                    resource_version=lease.metadata.resource_version,
+                )
+        except KubeError as error:
+            log.info("lease not released", lease=str(self._key), error=str(error))
 
     async def _stand(self, seen: Sighting) -> Sighting:
         try:
@@ -176,7 +185,10 @@ class Leader:
             # It is still ours: the answer to an earlier renewal was lost, or somebody edited a label.
             self._version = lease.metadata.resource_version
             await self._write(renewed)
-        self._until = started + self._terms.renew
+        if (
+            self.leading
+        ):  # an authority that has lapsed meanwhile stays lost: something may have been held back
+            self._until = started + self._terms.renew
 
     async def _write(self, spec: dict[str, JSON]) -> None:
         lease = await self._client.patch(

@@ -32,6 +32,10 @@ class LeadershipLost(Exception):
     """Another replica may act now; this one must not."""
 
 
+class PartEnded(Exception):
+    """Something that must run as long as the manager does has stopped."""
+
+
 class Address(NamedTuple):
     """Where to listen; an empty host means every interface."""
 
@@ -59,7 +63,8 @@ class Settings:
     terms: Terms = USUAL
     metrics: Address | None = None
     probes: Address | None = None
-    drain_seconds: float = 20.0
+    drain_seconds: float = 15.0
+    """How long turns under way may take after a stop; with handing back the lease it stays within a pod's usual grace of 30 s."""
 
 
 class Manager:
@@ -107,8 +112,8 @@ class Manager:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Runs until `stop` is set, then drains; raises `LeadershipLost` when the lease is lost."""
-        await self._listen()
         try:
+            await self._listen()
             async with asyncio.TaskGroup() as group:
                 below = [group.create_task(part) for part in self._background()]
                 try:
@@ -124,14 +129,17 @@ class Manager:
 
     def _background(self) -> list[Coroutine[None, None, None]]:
         informers = [informer.run() for informer in self.informers]
-        return [*informers, self._recorder.run(), *(part.run() for part in self._parts)]
+        return [*informers, self._recorder.run(), *map(_for_ever, self._parts)]
 
     async def _work(self, stop: asyncio.Event) -> None:
         if not await _unless(stop, self.informers.wait_until_synced()):
             return
         log.info("synced", informers=len(tuple(self.informers)))
-        if self._leader is not None and not await _unless(stop, self._leader.elect()):
-            return
+        if self._leader is not None:
+            log.info("waiting to lead", lease=str(self._settings.lease))
+            if not await _unless(stop, self._leader.elect()):
+                await self._leader.release()
+                return
         async with asyncio.TaskGroup() as group:
             authority = group.create_task(self._hold_authority())
             await self._control(stop, authority)
@@ -175,12 +183,13 @@ class Manager:
                 server = Server(routes, address.host or None, address.port)
                 self.ports.append(await server.start())
                 self._servers.append(server)
+                log.info("listening", port=self.ports[-1], paths=" ".join(routes))
 
     async def _healthz(self, _: Request) -> Reply:
         return text(200, "ok")
 
     async def _readyz(self, _: Request) -> Reply:
-        missing = [str(informer.kind) for informer in self.informers if not informer.synced]
+        missing = [f"{i.kind} ({i.trouble or 'listing'})" for i in self.informers if not i.synced]
         missing += [type(part).__name__ for part in self._parts if not part.ready]
         return text(503, "not ready: " + ", ".join(missing)) if missing else text(200, "ok")
 
@@ -193,7 +202,7 @@ class Manager:
             "korder_objects",
             "Objects in the cache, by resource.",
             "resource",
-            lambda: {str(i.kind): float(len(i.reader)) for i in self.informers},
+            self._count_objects,
         )
         self.metrics.observe(
             "korder_queue_depth",
@@ -201,6 +210,30 @@ class Manager:
             "controller",
             lambda: {c.name: float(len(c.queue)) for c in self._controllers},
         )
+        self.metrics.observe(
+            "korder_queue_delayed",
+            "Names that wait for an instant or for another try, by controller.",
+            "controller",
+            lambda: {c.name: float(c.queue.delayed) for c in self._controllers},
+        )
+        self.metrics.observe(
+            "korder_turns_active",
+            "Turns under way, by controller.",
+            "controller",
+            lambda: {c.name: float(c.queue.active) for c in self._controllers},
+        )
+
+    def _count_objects(self) -> dict[str, float]:
+        counts: dict[str, float] = {}
+        for informer in self.informers:
+            name = str(informer.kind)
+            counts[name] = counts.get(name, 0.0) + len(informer.reader)
+        return counts
+
+
+async def _for_ever(part: Part) -> None:
+    await part.run()
+    raise PartEnded(f"{type(part).__name__} has ended by itself")
 
 
 def _cause(trouble: BaseExceptionGroup) -> BaseException:

@@ -5,7 +5,14 @@ The names of the reconcile metrics are those of the seeds. Domains add their own
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -18,6 +25,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         self.turn_seconds = Histogram(
             "korder_reconciliation_duration_seconds",
             "Time one turn of a controller took, by how it ended.",
@@ -53,6 +61,12 @@ class Metrics:
         self.lists = Counter(
             "korder_lists_total",
             "Complete lists read from the API server, at start and after a gap.",
+            ("resource",),
+            registry=self.registry,
+        )
+        self.unreadable = Counter(
+            "korder_unreadable_objects_total",
+            "Objects that do not fit their type, each time they are seen.",
             ("resource",),
             registry=self.registry,
         )

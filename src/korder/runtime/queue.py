@@ -9,7 +9,7 @@ none starves.
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Hashable
-from datetime import datetime, timedelta
+from datetime import datetime
 import random
 from typing import Generic, TypeVar
 
@@ -38,6 +38,8 @@ class WorkQueue(Generic[K]):
         self._again: set[K] = set()
         self._timers: Timers[K] = Timers(clock, self.add)
         self._failures: dict[K, int] = {}
+        self._retries: dict[K, asyncio.TimerHandle] = {}
+        """Pauses after failures; they are lengths, not instants, so setting the wall clock does not touch them."""
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
         self.waited = 0.0
@@ -49,7 +51,7 @@ class WorkQueue(Generic[K]):
     @property
     def delayed(self) -> int:
         """How many names wait for an instant."""
-        return len(self._timers)
+        return len(self._timers) + len(self._retries)
 
     @property
     def active(self) -> int:
@@ -77,7 +79,10 @@ class WorkQueue(Generic[K]):
         self._failures[key] = failures + 1
         longest = min(FIRST_RETRY * 2 ** min(failures, _MOST_DOUBLINGS), LONGEST_RETRY)
         delay = longest * self._rng.uniform(0.5, 1.0)
-        self.add_at(key, self._clock.now() + timedelta(seconds=delay))
+        self._cancel_retry(key)
+        if not self._closed:
+            loop = asyncio.get_running_loop()
+            self._retries[key] = loop.call_later(delay, self._try_again, key)
 
     def forget(self, key: K) -> None:
         """Ends a series of failures."""
@@ -99,6 +104,7 @@ class WorkQueue(Generic[K]):
         key, since = self._ready.popitem(last=False)
         self.waited = self._clock.monotonic() - since
         self._timers.met(key)
+        self._cancel_retry(key)
         self._active.add(key)
         return key
 
@@ -114,9 +120,20 @@ class WorkQueue(Generic[K]):
         self._closed = True
         self._ready.clear()
         self._timers.close()
+        for key in tuple(self._retries):
+            self._cancel_retry(key)
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
+
+    def _try_again(self, key: K) -> None:
+        self._retries.pop(key, None)
+        self.add(key)
+
+    def _cancel_retry(self, key: K) -> None:
+        handle = self._retries.pop(key, None)
+        if handle is not None:
+            handle.cancel()
 
     def _wake_one(self) -> None:
         while self._waiters and self._ready:

@@ -11,7 +11,11 @@ Nothing is ever evicted: a cache that is taken for the state of the world must h
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
+import structlog
+
 from korder.api.meta import HasMetadata, Key
+
+log = structlog.get_logger(__name__)
 
 T = TypeVar("T", bound=HasMetadata)
 Index = Callable[[T], Iterable[Hashable]]
@@ -196,7 +200,7 @@ class Store(Generic[T]):
             del self._assumed[place]
 
     def _values(self, obj: T) -> tuple[tuple[Hashable, ...], ...]:
-        return tuple([tuple(index(obj)) for index in self._indexes.values()])
+        return tuple([_found(index, obj) for index in self._indexes.values()])
 
     def _file(self, place: str, entry: _Entry[T]) -> None:
         for buckets, values in zip(self.buckets.values(), entry.filed, strict=True):
@@ -209,6 +213,15 @@ class Store(Generic[T]):
                 del buckets[value][place]
                 if not buckets[value]:
                     del buckets[value]
+
+
+def _found(index: Index[T], obj: T) -> tuple[Hashable, ...]:
+    try:
+        return tuple(index(obj))
+    except Exception:
+        # An index that cannot take one odd object must not hide it, nor end the watch.
+        log.exception("index failed", object=_place(obj))
+        return ()
 
 
 def _place(obj: HasMetadata) -> str:

@@ -45,17 +45,20 @@ class Timers(Generic[K]):
         self._loaded = 0
         """The last second whose bag has been emptied into `_soon`."""
         self._kept = 0
+        self._open = 0
         self._sequence = count()
         self._alarm: Timer | None = None
         self._alarm_at: float | None = None
 
     def __len__(self) -> int:
-        return sum(wish.open for wish in self._wishes.values())
+        return self._open
 
     def set(self, key: K, instant: datetime) -> None:
         """Asks for a call at `instant`; an earlier wish stands."""
         at = instant.timestamp()
         wish = self._wishes.get(key)
+        if wish is None or not wish.open:
+            self._open += 1
         if wish is not None and wish.at == at:
             wish.open = True
         elif wish is None or not wish.open or at < wish.at:
@@ -67,12 +70,14 @@ class Timers(Generic[K]):
     def met(self, key: K) -> None:
         """Withdraws the wish of a name that has just been looked at."""
         wish = self._wishes.get(key)
-        if wish is not None:
+        if wish is not None and wish.open:
             wish.open = False
+            self._open -= 1
 
     def close(self) -> None:
         """Fires nothing any more."""
         self._wishes.clear()
+        self._open = 0
         if self._alarm is not None:
             self._alarm.cancel()
 
@@ -86,7 +91,7 @@ class Timers(Generic[K]):
             self._later[second] = [timer]
             heapq.heappush(self._seconds, second)
         self._kept += 1
-        if self._kept > 2 * len(self._wishes) + _SLACK:
+        if self._kept > 2 * self._open + _SLACK:
             self._sweep()
 
     def _set_alarm(self) -> None:
@@ -132,6 +137,7 @@ class Timers(Generic[K]):
         self._kept -= 1
         wish = self._wishes.get(timer[2])
         if wish is not None and wish.number == timer[1]:
+            self._open -= wish.open
             del self._wishes[timer[2]]
 
     def _sweep(self) -> None:

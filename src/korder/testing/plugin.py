@@ -1,6 +1,6 @@
 """pytest plugin: virtual time for asynchronous tests, and no test leaves a task behind.
 
-Loaded by pytest wherever korder is installed. Tests that open sockets (mark `enable_socket`) live in real time, because
+Loaded by those who ask for it (`pytest_plugins = ["korder.testing.plugin"]`); korder's own suite does. Tests that open sockets (mark `enable_socket`) live in real time, because
 a server outside the loop does not know how late it virtually is; all others run on a `VirtualLoop`.
 """
 
@@ -26,6 +26,12 @@ def pytest_asyncio_loop_factories(
     return {"virtual": VirtualLoop}
 
 
+def _described(task: asyncio.Task[object] | None) -> str:
+    assert task is not None  # noqa: S101  only the current task may be None, and it is not among them
+    work = getattr(task.get_coro(), "__qualname__", "")
+    return f"{task.get_name()} ({work})"
+
+
 @pytest.fixture
 def clock(request: pytest.FixtureRequest) -> Clock:
     """The clock that belongs to the test's loop."""
@@ -39,5 +45,5 @@ async def no_task_is_left_behind(request: pytest.FixtureRequest) -> AsyncIterato
     yield
     left = asyncio.all_tasks() - before - {asyncio.current_task()}
     if left:
-        names = ", ".join(sorted(str(task.get_coro()) for task in left))
+        names = ", ".join(sorted(map(_described, left)))
         pytest.fail(f"{request.node.name} left tasks running: {names}")

@@ -19,6 +19,9 @@ from korder.runtime.manager import Manager
 
 BY_NODE = "node"
 
+START, ADMITTED, STOP = "start", "admitted", "stop"
+"""What a kubelet has begun with a pod."""
+
 
 @dataclass(frozen=True, slots=True)
 class Manners:
@@ -74,9 +77,7 @@ class Kubelet:
 
     def _end(self, pod: Pod, now: datetime) -> Plan:
         grace = pod.metadata.deletion_grace_period_seconds or 0
-        stopped_at = self._begun(pod, "stop", now) + timedelta(
-            seconds=min(self._manners.stop, grace)
-        )
+        stopped_at = self._begun(pod, STOP, now) + timedelta(seconds=min(self._manners.stop, grace))
         if now < stopped_at:
             return Plan().wake(stopped_at)
         return Plan().then(Delete(PODS, key_of(pod), pod.metadata.uid, grace_seconds=0))
@@ -85,17 +86,25 @@ class Kubelet:
         node = self._nodes.reader.get(Key("", pod.spec.node_name))
         if node is None:
             return NOTHING
-        started_at = self._begun(pod, "start", now) + timedelta(seconds=self._manners.start)
-        if now < started_at:
-            return Plan().wake(started_at)
+        if not self._is_admitted(pod):
+            started_at = self._begun(pod, START, now) + timedelta(seconds=self._manners.start)
+            if now < started_at:
+                return Plan().wake(started_at)
         others = self._pods.reader.where(BY_NODE, pod.spec.node_name)
-        admitted = (other for other in others if other.status.start_time and other is not pod)
+        admitted = (other for other in others if other is not pod and self._is_admitted(other))
         room = noderoom.room_of(node, admitted)
         demand = noderoom.demand_of(pod)
         for short in room.shortages(demand):
             used = room.used.get(short.name, 0)
             return _status(pod, _refusal(short.name, demand.amounts[short.name], used, room))
+        self._begun(pod, ADMITTED, now)
         return _status(pod, _running(pod, now))
+
+    def _is_admitted(self, pod: Pod) -> bool:
+        """Whether the pod has its room, by its status or because we have just decided so."""
+        mark = self._marks.get(key_of(pod))
+        decided = mark is not None and mark[:2] == (pod.metadata.uid, ADMITTED)
+        return pod.status.start_time is not None or decided
 
     def _begun(self, pod: Pod, what: str, now: datetime) -> datetime:
         key, uid = key_of(pod), pod.metadata.uid

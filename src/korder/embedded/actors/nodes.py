@@ -87,8 +87,9 @@ class Nodes:
             del self._shapes[name]
             self._registered.discard(name)
             return NOTHING
-        self._registered.add(name)
         steps: list[Step] = []
+        if node is not None:
+            self._registered.add(name)
         if node is None:
             steps.append(Create(NODES, _registration(name, self._shapes[name], now)))
         elif any(taint.key == NOT_READY for taint in node.spec.taints):

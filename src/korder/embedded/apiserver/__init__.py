@@ -1,1 +1,1 @@
-"""The embedded API server: a small, true kube-apiserver in one process."""
+"""The embedded API server: a small, true Kubernetes API over one SQLite file."""

@@ -70,7 +70,7 @@ class Keeper:
         """Brings certificate and bundles up to date and says when to look again."""
         try:
             until = await self._look()
-        except (KubeError, Unavailable, BadCertificate) as error:
+        except (KubeError, Unavailable, BadCertificate, OSError) as error:
             log.warning("certificates not up to date", error=str(error), valid=self.valid)
             until = None
         now = self._clock.now()

@@ -1,0 +1,117 @@
+"""Watches: cursors on the history of a resource.
+
+A watch owns no queue. Everybody reads the same events from the same history, so a watcher costs a number and a slow one costs
+nobody anything: when what it should read next is dropped, it is told that it expired, and nothing was buffered for it. Whoever waits is
+woken once for a whole commit, in the order of waiting (a simulation replays exactly).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from korder.embedded.apiserver.storage.errors import Closed, Expired
+from korder.embedded.apiserver.storage.records import Event
+from korder.embedded.apiserver.storage.table import History
+
+BATCH = 500
+"""Events that are looked at before others get their turn: catching up does not hold up the loop."""
+
+
+class Quiet(NamedTuple):
+    """The end of a wait: up to which version nothing happened that concerns the waiter, and whether something did then."""
+
+    until: int
+    ended: bool
+
+
+class Progress:
+    """How far the storage is, how far back it remembers, and who waits for more."""
+
+    def __init__(self, version: int, oldest: int) -> None:
+        self.version = version
+        self.oldest = oldest
+        self.closed = False
+        self._waiters: dict[tuple[str, str], dict[asyncio.Future[Quiet], None]] = {}
+
+    def wake(self, events: Sequence[Event]) -> None:
+        """Wakes everybody whom one of these changes, just made, concerns."""
+        places = dict.fromkeys(
+            place
+            for event in events
+            for place in ((event.record.key.resource, ""), event.record.key[:2])
+        )
+        for place in places:
+            for waiter in self._waiters.pop(place, ()):
+                _end(waiter, Quiet(events[0].version - 1, ended=True))
+
+    def close(self) -> None:
+        self.closed = True
+        for waiter in chain.from_iterable(self._waiters.values()):
+            _end(waiter, Quiet(self.version, ended=True))
+        self._waiters.clear()
+
+    async def wait(self, place: tuple[str, str], patience: float | None) -> Quiet:
+        """Waits for a change in a place, the end of the storage, or the end of patience."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[Quiet] = loop.create_future()
+        waiters = self._waiters.setdefault(place, {})
+        waiters[waiter] = None
+        timer = None if patience is None else loop.call_later(patience, self._give_up, waiter)
+        try:
+            return await waiter
+        finally:
+            waiters.pop(waiter, None)
+            if timer is not None:
+                timer.cancel()
+
+    def _give_up(self, waiter: asyncio.Future[Quiet]) -> None:
+        _end(waiter, Quiet(self.version, ended=False))
+
+
+def _end(waiter: asyncio.Future[Quiet], quiet: Quiet) -> None:
+    if not waiter.done():
+        waiter.set_result(quiet)
+
+
+class Watch:
+    """Every change of a resource, or of one namespace of it, exactly once and in order.
+
+    `version` is how far it has come: all changes up to it were handed out. That is what a bookmark says.
+    """
+
+    def __init__(
+        self, progress: Progress, history: History, place: tuple[str, str], version: int
+    ) -> None:
+        self._progress = progress
+        self._history = history
+        self._place = place
+        self.version = version
+
+    async def next(self, patience: float | None = None) -> Sequence[Event]:
+        """The changes since the last call, as soon as there are some; none if `patience` (seconds) ends before.
+
+        Raises:
+            Expired: it was too slow, and what it should hear next is compacted.
+            Closed: the storage was closed.
+        """
+        while not (events := self._take()):
+            if self._progress.closed:
+                raise Closed("the storage was closed")
+            if self.version == self._progress.version:
+                # Other namespaces may have outrun the history meanwhile; whoever was not woken has missed nothing.
+                quiet = await self._progress.wait(self._place, patience)
+                self.version = max(self.version, quiet.until)
+                if not quiet.ended:
+                    return self._take()
+        return events
+
+    def _take(self) -> Sequence[Event]:
+        if self.version < self._history.dropped:
+            raise Expired(self.version, self._progress.oldest)
+        events = self._history.after(self.version, BATCH)
+        self.version = events[-1].version if len(events) == BATCH else self._progress.version
+        _, namespace = self._place
+        if not namespace:
+            return events
+        return [event for event in events if event.record.key.namespace == namespace]

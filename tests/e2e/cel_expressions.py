@@ -1,0 +1,123 @@
+"""CEL expressions without variables, and what they come to: a value, or the beginning of an error. Pure data.
+
+The embedded server's tests evaluate them; the agreement test asks a real API server the same.
+"""
+
+EXPRESSIONS: dict[str, object] = {
+    # lists
+    "[1, 2, 3].sum() == 6": True,
+    "[1.5, 2.5].sum() == 4.0": True,
+    "[1, 3, 2].isSorted()": False,
+    "['a', 'b'].isSorted()": True,
+    "[1, 5, 2].max() == 5 && [1, 5, 2].min() == 1": True,
+    "[1, 2, 1].indexOf(1) == 0 && [1, 2, 1].lastIndexOf(1) == 2": True,
+    "['a'].indexOf('b') == -1": True,
+    "[1, 2, 3, 4].slice(1, 3) == [2, 3]": True,
+    "[1, 2, 2].distinct() == [1, 2]": True,
+    "[[1], [2, 3]].flatten() == [1, 2, 3]": True,
+    "[3, 1, 2].sort() == [1, 2, 3]": True,
+    "[1, 2].reverse() == [2, 1]": True,
+    "lists.range(3) == [0, 1, 2]": True,
+    "[1, 2][5] == 1": "index out of bounds: 5",
+    # sets
+    "sets.contains([1, 2, 3], [1, 3])": True,
+    "sets.equivalent([1, 1, 2], [2, 1])": True,
+    "sets.intersects([1], [2])": False,
+    # macros with two variables
+    "[1, 2].all(i, v, v == i + 1)": True,
+    "{'a': 1}.exists(k, v, k == 'a' && v == 1)": True,
+    "[5, 5].existsOne(i, v, i == 1)": True,
+    "[1, 2].transformList(i, v, i * v) == [0, 2]": True,
+    "[1, 2, 3].transformList(i, v, i > 0, v) == [2, 3]": True,
+    "{'a': 1, 'b': 2}.transformMap(k, v, v + 1) == {'a': 2, 'b': 3}": True,
+    "{'a': 'x'}.transformMapEntry(k, v, {v: k}) == {'x': 'a'}": True,
+    "[[1], [2]].all(i, row, row.all(j, v, v == i + j + 1))": True,
+    # texts
+    "'hello'.charAt(1) == 'e'": True,
+    "'hello'.indexOf('l') == 2 && 'hello'.lastIndexOf('l') == 3": True,
+    "['a', 'b'].join('-') == 'a-b'": True,
+    "'ABc'.lowerAscii() == 'abc' && 'abC'.upperAscii() == 'ABC'": True,
+    "'a b c'.replace(' ', '-') == 'a-b-c' && 'aaa'.replace('a', 'b', 2) == 'bba'": True,
+    "'a,b,c'.split(',') == ['a', 'b', 'c'] && 'a,b,c'.split(',', 2) == ['a', 'b,c']": True,
+    "'hello'.substring(1, 3) == 'el' && 'hello'.substring(3) == 'lo'": True,
+    "'  x '.trim() == 'x'": True,
+    "'%s is %d and %.2f, %s'.format(['x', 5, 1.5, [1, 2]]) == 'x is 5 and 1.50, [1, 2]'": True,
+    "'%x %b %o'.format([255, 5, 8]) == 'ff 101 10'": True,
+    "'abc 123 de 45'.find('[0-9]+') == '123'": True,
+    "'abc 123 de 45'.findAll('[0-9]+') == ['123', '45'] && 'a1b2'.findAll('[0-9]', 1) == ['1']": True,
+    "'abc'.matches('^a.c$')": True,
+    "'x'.substring(5) == ''": "index out of range: 5",
+    "strings.quote('a\"b') == '\"a\\\\\"b\"'": True,
+    # quantities
+    "quantity('1Gi').isGreaterThan(quantity('1G'))": True,
+    "quantity('1500m').compareTo(quantity('1.5')) == 0": True,
+    "quantity('1') == quantity('1000m')": True,
+    "quantity('1').add(quantity('500m')).isLessThan(quantity('2'))": True,
+    "quantity('3').sub(1) == quantity('2')": True,
+    "quantity('2k').asInteger() == 2000 && quantity('2k').isInteger()": True,
+    "quantity('100m').isInteger()": False,
+    "sign(quantity('-1')) == -1": True,
+    "quantity('1.5').asApproximateFloat() == 1.5": True,
+    "isQuantity('1.5Gi') && !isQuantity('many')": True,
+    # URLs
+    "url('https://user@example.com:8443/a/b?x=1&x=2').getHost() == 'example.com:8443'": True,
+    "url('https://example.com:8443/a').getHostname() == 'example.com'": True,
+    "url('https://example.com:8443/a').getPort() == '8443'": True,
+    "url('https://example.com/a%20b').getEscapedPath() == '/a%20b'": True,
+    "url('https://example.com/?x=1&x=2').getQuery()['x'] == ['1', '2']": True,
+    "url('https://example.com').getScheme() == 'https'": True,
+    "isURL('https://example.com') && isURL('/path') && !isURL('no way')": True,
+    # addresses
+    "isIP('10.0.0.1') && isIP('fd00::1') && !isIP('10.0.0.256')": True,
+    "ip('127.0.0.1').isLoopback() && ip('fe80::1').isLinkLocalUnicast()": True,
+    "ip('0.0.0.0').isUnspecified() && ip('8.8.8.8').isGlobalUnicast()": True,
+    "ip('224.0.0.1').isLinkLocalMulticast()": True,
+    "ip('10.0.0.1').family() == 4 && ip('::1').family() == 6": True,
+    "ip.isCanonical('fd00::1') && !ip.isCanonical('fd00:0::1')": True,
+    "cidr('10.0.0.0/8').containsIP('10.1.2.3')": True,
+    "cidr('10.0.0.0/8').containsIP(ip('11.0.0.1'))": False,
+    "cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16') && cidr('10.1.0.0/16').prefixLength() == 16": True,
+    "cidr('10.1.2.3/8').masked() == cidr('10.0.0.0/8')": True,
+    "cidr('10.1.2.3/8').ip() == ip('10.1.2.3')": True,
+    "isCIDR('10.0.0.0/8') && !isCIDR('10.0.0.0')": True,
+    # formats
+    "!format.dns1123Label().validate('abc').hasValue()": True,
+    "format.dns1123Label().validate('ABC').hasValue()": True,
+    "format.named('dns1123Label').value().validate('a-b').hasValue()": False,
+    "format.named('nothing').hasValue()": False,
+    "!format.uuid().validate('8c1d7b0e-3f7d-4f3b-9b1a-0d6a5f3c2e11').hasValue()": True,
+    # versions
+    "semver('1.2.3').isLessThan(semver('1.10.0')) && semver('1.2.3').major() == 1": True,
+    "semver('1.0.0-alpha').isLessThan(semver('1.0.0'))": True,
+    "isSemver('1.2.3') && !isSemver('1.2')": True,
+    # the language itself
+    "duration('1h30m') == duration('90m') && duration('1h') + duration('1m') > duration('1h')": True,
+    "timestamp('2030-01-01T00:00:00Z').getFullYear() == 2030": True,
+    "timestamp('2030-01-02T00:00:00Z') - timestamp('2030-01-01T00:00:00Z') == duration('24h')": True,
+    "optional.of(3).orValue(4) == 3 && optional.none().orValue(4) == 4": True,
+    "{'a': 1}.?b.orValue(2) == 2": True,
+    "{'a': {'b': 1}}.a.b == 1": True,
+    "[1, 2].map(x, x * 2) == [2, 4] && [1, 2].filter(x, x > 1) == [2]": True,
+    "has({'a': 1}.a) && !has({'a': 1}.b)": True,
+    "dyn(1) == 1.0": True,
+    "{'a': 1}['b'] == 1": "no such key: b",
+    "1 / (1 - 1) == 1": "division by zero",
+    "1 % (1 - 1) == 1": "modulus by zero",
+    "9223372036854775807 + int('1') > 0": "integer overflow",
+    "int('x') == 1": "type conversion error from 'string' to 'int'",
+    "dyn('a') > 1": "no such overload",
+    "optional.none().value() == 1": "optional.none() dereference",
+    "b'abc'.size() == 3 && base64.encode(b'hello') == 'aGVsbG8='": True,
+}
+
+ONLY_EMBEDDED = frozenset(
+    {
+        "b'abc'.size() == 3 && base64.encode(b'hello') == 'aGVsbG8='",
+        "strings.quote('a\"b') == '\"a\\\\\"b\"'",
+        "['a', 'b'].isSorted()",
+        "['a'].indexOf('b') == -1",
+        "['a', 'b'].join('-') == 'a-b'",
+        "int('x') == 1",
+    }
+)
+"""What rules of CRDs on a server cannot name, or only at a cost that it refuses."""

@@ -1,0 +1,72 @@
+"""Simulated nodes and kubelets on a server in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator
+import random
+
+import pytest
+
+from korder.embedded.actors.kubelet import Kubelet
+from korder.embedded.actors.nodes import Nodes, Shape
+from korder.kube.client import Client
+from korder.runtime.clock import VirtualClock
+from korder.runtime.manager import Manager, Settings
+from korder.testing.builders import a_pod
+from korder.testing.faults import Fault, FaultyTransport, Rule
+from korder.testing.memory import MemoryServer
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class World:
+    """A fleet, its kubelets, and the server they act on."""
+
+    def __init__(self) -> None:
+        self.server = MemoryServer()
+        self.wire = FaultyTransport(self.server.connect(), random.Random(1))
+        client = Client(self.wire, rng=random.Random(1))
+        self.manager = Manager(
+            client, Settings(identity="fleet"), clock=VirtualClock(), rng=random.Random(1)
+        )
+        self.nodes = Nodes(self.manager)
+        Kubelet(self.manager, self.nodes)
+
+    def phase(self, name: str) -> object:
+        return self.server.objects[f"{PODS}/{name}"].get("status", {}).get("phase")  # type: ignore[union-attr]
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    world = World()
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(world.manager.run(stop))
+        try:
+            yield world
+        finally:
+            stop.set()
+
+
+async def test_a_node_is_registered_although_the_first_try_fails(world: World) -> None:
+    world.wire.rules.append(Rule(Fault.BROKEN, lambda request: request.method == "POST", times=3))
+    world.nodes.add("n1", Shape())
+    await asyncio.sleep(120)
+    assert "/api/v1/nodes/n1" in world.server.objects
+
+
+async def test_a_node_that_was_deleted_is_not_registered_again(world: World) -> None:
+    world.nodes.add("n1", Shape())
+    await asyncio.sleep(5)
+    world.server.delete("/api/v1/nodes/n1", {})
+    await asyncio.sleep(120)
+    assert "/api/v1/nodes/n1" not in world.server.objects
+    assert not world.nodes.alive("n1")
+
+
+async def test_two_pods_bound_at_once_do_not_both_get_the_last_room(world: World) -> None:
+    world.nodes.add("n1", Shape(cpu="4"))
+    await asyncio.sleep(5)
+    for name in ("a", "b"):
+        world.server.create(PODS, a_pod(name).requesting(cpu="3").on("n1").json)
+    await asyncio.sleep(5)
+    assert {world.phase("a"), world.phase("b")} == {"Running", "Failed"}

@@ -1,0 +1,139 @@
+"""The garbage collector on small families of ConfigMaps."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from korder.api.core import CONFIG_MAPS, NAMESPACES, NODES, SERVICE_ACCOUNTS, ConfigMap
+from korder.api.meta import JSON
+from korder.testing.faults import Fault, Rule, writes
+
+if TYPE_CHECKING:
+    from conftest import World
+
+
+def a_map(world: "World", name: str, *owners: ConfigMap, block: bool = True) -> ConfigMap:
+    refs: list[JSON] = [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": owner.metadata.name,
+            "uid": owner.metadata.uid,
+            "blockOwnerDeletion": block,
+        }
+        for owner in owners
+    ]
+    return world.create(CONFIG_MAPS, name, metadata={"ownerReferences": refs})
+
+
+def delete(world: "World", name: str, *finalizers: str) -> None:
+    if finalizers:
+        world.change(CONFIG_MAPS, name, {"metadata": {"finalizers": [*finalizers]}})
+    world.server.delete(world.path(CONFIG_MAPS, name), {})
+
+
+def names(world: "World") -> list[str]:
+    return sorted(each.metadata.name for each in world.all(CONFIG_MAPS))
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whole_trees_go_with_their_root_over_a_bad_wire(
+    a_world: "type[World]", seed: int
+) -> None:
+    world = a_world(seed)
+    family = [a_map(world, "root")]
+    for number in range(20):
+        family.append(a_map(world, f"child-{number}", world.rng.choice(family)))
+    a_map(world, "stranger")
+    world.misbehave()
+    async with world.running():
+        await asyncio.sleep(10)
+        assert len(names(world)) == 22
+        delete(world, "root")
+        await world.until(lambda: names(world) == ["stranger"])
+
+
+async def test_in_the_foreground_the_owner_waits_for_children_and_grandchildren(
+    world: "World",
+) -> None:
+    root = a_map(world, "root")
+    child = a_map(world, "child", root)
+    a_map(world, "grandchild", child)
+    world.change(CONFIG_MAPS, "grandchild", {"metadata": {"finalizers": ["korder.dev/test"]}})
+    async with world.running():
+        delete(world, "root", "foregroundDeletion")
+        await asyncio.sleep(60)
+        assert names(world) == ["child", "grandchild", "root"]
+        world.change(CONFIG_MAPS, "grandchild", {"metadata": {"finalizers": []}})
+        await world.until(lambda: not names(world))
+
+
+async def test_a_child_that_does_not_block_is_not_waited_for(world: "World") -> None:
+    a_map(world, "child", a_map(world, "root"), block=False)
+    world.change(CONFIG_MAPS, "child", {"metadata": {"finalizers": ["korder.dev/test"]}})
+    async with world.running():
+        delete(world, "root", "foregroundDeletion")
+        await world.until(lambda: names(world) == ["child"])
+        assert world.get(CONFIG_MAPS, "child").metadata.deletion_timestamp is not None
+
+
+async def test_orphans_are_cut_loose_before_their_owner_goes(world: "World") -> None:
+    root, other = a_map(world, "root"), a_map(world, "other")
+    a_map(world, "child", root, other)
+    async with world.running():
+        delete(world, "root", "orphan")
+        await world.until(lambda: names(world) == ["child", "other"])
+        child = world.get(CONFIG_MAPS, "child")
+        assert [ref.name for ref in child.metadata.owner_references] == ["other"]
+
+
+async def test_a_child_with_another_owner_loses_only_the_reference(world: "World") -> None:
+    root, other = a_map(world, "root"), a_map(world, "other")
+    a_map(world, "child", root, other)
+    async with world.running():
+        delete(world, "root")
+        await world.until(
+            lambda: len(world.get(CONFIG_MAPS, "child").metadata.owner_references) == 1
+        )
+        assert names(world) == ["child", "other"]
+
+
+async def test_a_namesake_of_the_owner_is_not_the_owner(world: "World") -> None:
+    first = a_map(world, "root")
+    world.server.delete(world.path(CONFIG_MAPS, "root"), {})
+    a_map(world, "root")
+    a_map(world, "child", first)
+    async with world.running():
+        await world.until(lambda: names(world) == ["root"])
+
+
+async def test_an_owner_that_the_cache_has_not_seen_yet_is_asked_for(world: "World") -> None:
+    async with world.running():
+        await asyncio.sleep(1)
+        world.server.lag = 30.0
+        uid = world.create(NODES, "machine").metadata.uid
+        await asyncio.sleep(0.1)
+        world.server.lag = 0.0
+        ref: JSON = {"apiVersion": "v1", "kind": "Node", "name": "machine", "uid": uid}
+        world.create(CONFIG_MAPS, "child", metadata={"ownerReferences": [ref]})
+        await asyncio.sleep(60)
+        assert names(world) == ["child"]
+
+
+async def test_an_owner_of_a_kind_nobody_watches_counts_as_there(world: "World") -> None:
+    ref: JSON = {"apiVersion": "example.com/v1", "kind": "Thing", "name": "x", "uid": "u"}
+    world.create(CONFIG_MAPS, "child", metadata={"ownerReferences": [ref]})
+    async with world.running():
+        await asyncio.sleep(60)
+        assert names(world) == ["child"]
+
+
+async def test_each_namespace_has_its_default_account_again_and_again(world: "World") -> None:
+    world.wire.rules.append(Rule(Fault.LOST_AFTER, writes, chance=0.5))
+    world.create(NAMESPACES, "ns")
+    async with world.running():
+        for _ in range(3):
+            await world.until(lambda: world.all(SERVICE_ACCOUNTS))
+            world.server.delete(world.path(SERVICE_ACCOUNTS, "default"), {})
+        await world.until(lambda: world.all(SERVICE_ACCOUNTS))
