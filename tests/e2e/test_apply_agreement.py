@@ -37,7 +37,7 @@ AT_ONCE = 8
 Object = dict[str, Any]
 Rng = random.Random
 
-MADE = runpy.run_path(str(Path(__file__).with_name("random_objects.py")))
+MADE = runpy.run_path(str(Path(__file__).with_name("apply_objects.py")))
 SCHEMA: Object = MADE["SCHEMA"]
 CRD: Object = MADE["CRD"]
 
