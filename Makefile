@@ -56,7 +56,7 @@ bench: $(READY) ## print the benchmark table, write build/bench.json (ONLY=name 
 	@$(PROGRAMS) && \
 	  $(BIN)/python -m bench $(ONLY)
 
-soak: $(READY) ## long runs: SEEDS=20 rounds of trouble, thousands of examples for every property
+soak: $(READY) ## long runs: SEEDS=20 rounds of trouble, a thousand examples for every property
 	@$(PROGRAMS) && \
 	  KORDER_SEEDS=$(SEEDS) $(BIN)/pytest -m soak --timeout 0
 	@$(PYTEST) -m "not e2e and not soak" --hypothesis-profile soak --timeout 0 tests/api tests/runtime tests/embedded

@@ -3,4 +3,4 @@
 from hypothesis import settings
 
 settings.register_profile("default", deadline=None, derandomize=True)
-settings.register_profile("soak", deadline=None, max_examples=5_000)
+settings.register_profile("soak", deadline=None, max_examples=1_000)
