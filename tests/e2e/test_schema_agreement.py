@@ -184,11 +184,8 @@ async def updated(
         kind.schema.shape(new)
         answer = await real.ask("PUT", f"{path}/status" if status else path, sent, dryRun="All")
         if status:
-            new = {
-                **bare(old),
-                "metadata": old["metadata"],
-                **({"status": new["status"]} if "status" in new else {}),
-            }
+            rest = {member: value for member, value in old.items() if member != "status"}
+            new = {**rest, **({"status": new["status"]} if "status" in new else {})}
             return compared(label, kind, answer, new, kind.schema.check_status(new, old))
         if kind.has_status:
             new.pop("status", None)
