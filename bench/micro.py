@@ -2,8 +2,9 @@
 
 An event is measured through the doors a manager uses. For the store: bytes of a watch come in, an informer takes them, its
 handler hears of the change. For the queue: a handler adds a name, the worker that was waiting takes it, asks for its next look and
-gives it back. What still grows a little is the price of memory that is not in the processor's cache: the object that a change
-replaces was last touched long ago if there are many.
+gives it back. The data structures alone do not stay within the bar: measured without decoding and without waking a worker they cost 1.3
+to 2 times as much at 100,000 objects as at 1,000, which is memory that is not in the processor's cache, such as the object that a
+change replaces and that was last touched long ago.
 """
 
 import asyncio
