@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from korder.api import instant, patch as plain
-from korder.embedded.apiserver import apply, endpoints, refusals, strategic
-from korder.embedded.apiserver.endpoints import Endpoint
-from korder.embedded.apiserver.lastapplied import ANNOTATION
+from korder.embedded.apiserver.ownership import apply, endpoints, refusals, strategic
+from korder.embedded.apiserver.ownership.endpoints import Endpoint
+from korder.embedded.apiserver.ownership.lastapplied import ANNOTATION
 from korder.kube.config import load
 from korder.kube.connect import connect
 from korder.net import http

@@ -12,7 +12,8 @@ from typing import Any, cast
 import pytest
 
 from korder.api import manifests
-from korder.embedded.apiserver import crds, fielderrors, structural
+from korder.embedded.apiserver import fielderrors
+from korder.embedded.apiserver.schemas import crds, structural
 from korder.kube.client import Client
 from korder.net.http import Request
 from korder.testing.controlplane import ControlPlane

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given, strategies as st
 import pytest
 
-from korder.embedded.apiserver import apply, endpoints, fieldsets, managers, merging
-from korder.embedded.apiserver.fieldsets import FieldSet
-from korder.embedded.apiserver.lastapplied import ANNOTATION
-from korder.embedded.apiserver.refusals import ApplyConflict, ApplyRefused
+from korder.embedded.apiserver.ownership import apply, endpoints, fieldsets, managers, merging
+from korder.embedded.apiserver.ownership.fieldsets import FieldSet
+from korder.embedded.apiserver.ownership.lastapplied import ANNOTATION
+from korder.embedded.apiserver.ownership.refusals import ApplyConflict, ApplyRefused
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)

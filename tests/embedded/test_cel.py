@@ -5,8 +5,8 @@ import runpy
 
 import pytest
 
-from korder.embedded.apiserver import cel, celsource
-from korder.embedded.apiserver.schemanodes import compile_node
+from korder.embedded.apiserver.schemas import cel, celsource
+from korder.embedded.apiserver.schemas.schemanodes import compile_node
 
 TABLE = runpy.run_path(str(Path(__file__).parents[1] / "e2e" / "cel_expressions.py"))["EXPRESSIONS"]
 

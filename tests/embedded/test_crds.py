@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from korder.api import manifests
-from korder.embedded.apiserver import crds, crdshape
+from korder.embedded.apiserver.schemas import crds, crdshape
 
 TABLE = runpy.run_path(str(Path(__file__).parents[1] / "e2e" / "bad_definitions.py"))
 GOOD, MISTAKES = TABLE["GOOD"], TABLE["MISTAKES"]

@@ -5,8 +5,8 @@ import json
 from hypothesis import given, strategies as st
 import pytest
 
-from korder.embedded.apiserver import fieldsets
-from korder.embedded.apiserver.fieldsets import FieldSet, MalformedFields
+from korder.embedded.apiserver.ownership import fieldsets
+from korder.embedded.apiserver.ownership.fieldsets import FieldSet, MalformedFields
 
 STEPS = st.sampled_from(
     ["f:a", "f:b", "f:c", 'k:{"name":"a"}', 'k:{"port":80,"protocol":"TCP"}', 'v:"x"', "v:1", "i:0"]

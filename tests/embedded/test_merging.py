@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given, strategies as st
 import pytest
 
-from korder.embedded.apiserver import fieldsets, listitems, merging
-from korder.embedded.apiserver.structure import Node, of_schema
+from korder.embedded.apiserver.ownership import fieldsets, listitems, merging
+from korder.embedded.apiserver.ownership.structure import Node, of_schema
 
 TEXT = {"type": "string"}
 ITEM = {"type": "object", "properties": {"name": TEXT, "value": TEXT}}

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given, strategies as st
 import pytest
 
-from korder.embedded.apiserver import builtin, strategic
-from korder.embedded.apiserver.strategic import StrategicRefused
+from korder.embedded.apiserver.ownership import builtin, strategic
+from korder.embedded.apiserver.ownership.strategic import StrategicRefused
 
 POD = builtin.find("Pod")
 CONFIG_MAP = builtin.find("ConfigMap")

@@ -9,7 +9,8 @@ from hypothesis import given, strategies as st
 import pytest
 
 from korder.api import manifests
-from korder.embedded.apiserver import fielderrors, structural
+from korder.embedded.apiserver import fielderrors
+from korder.embedded.apiserver.schemas import structural
 
 E2E = Path(__file__).parents[1] / "e2e"
 TABLE = runpy.run_path(str(E2E / "bad_objects.py"))

@@ -3,8 +3,8 @@
 import pytest
 
 from korder.api import manifests
-from korder.embedded.apiserver import builtin, endpoints, fieldsets
-from korder.embedded.apiserver.structure import LEAF, Form, Node, of_schema
+from korder.embedded.apiserver.ownership import builtin, endpoints, fieldsets
+from korder.embedded.apiserver.ownership.structure import LEAF, Form, Node, of_schema
 
 
 def at(node: Node, path: str) -> Node:

@@ -8,7 +8,7 @@ from typing import Any
 
 from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
-from korder.embedded.apiserver.schemanodes import Node
+from korder.embedded.apiserver.schemas.schemanodes import Node
 
 
 def duplicates(node: Node, value: Any, at: str = "") -> Iterator[Cause]:

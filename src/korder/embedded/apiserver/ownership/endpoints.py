@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver import builtin as table, fieldsets
-from korder.embedded.apiserver.fieldsets import FieldSet
-from korder.embedded.apiserver.structure import Node, of_schema
+from korder.embedded.apiserver.ownership import builtin as table, fieldsets
+from korder.embedded.apiserver.ownership.fieldsets import FieldSet
+from korder.embedded.apiserver.ownership.structure import Node, of_schema
 
 STATUS = "status"
 

@@ -7,7 +7,7 @@ for this request and nobody else holds them.
 import copy
 from typing import Any, Final
 
-from korder.embedded.apiserver.schemanodes import META, Node
+from korder.embedded.apiserver.schemas.schemanodes import META, Node
 
 OBJECT_META: Final = frozenset(
     {

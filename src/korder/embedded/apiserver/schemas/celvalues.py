@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 from cel_expr_python import cel  # type: ignore[import-untyped]  # its stubs lack the marker
 
 from korder.api import quantity
-from korder.embedded.apiserver import schemaformats
+from korder.embedded.apiserver.schemas import schemaformats
 
 T = cel.Type
 Tagged = dict[str, Any]

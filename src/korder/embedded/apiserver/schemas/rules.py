@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import re
 from typing import Any, Final, NamedTuple
 
-from korder.embedded.apiserver import cel, celsource, celtypes, correlation, fielderrors as fe
-from korder.embedded.apiserver.correlation import NOTHING
+from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
-from korder.embedded.apiserver.schemanodes import Node, compile_node
+from korder.embedded.apiserver.schemas import cel, celsource, celtypes, correlation
+from korder.embedded.apiserver.schemas.correlation import NOTHING
+from korder.embedded.apiserver.schemas.schemanodes import Node, compile_node
 
 VALIDATIONS: Final = "x-kubernetes-validations"
 _LONGEST_MESSAGE: Final = 5 * 1024

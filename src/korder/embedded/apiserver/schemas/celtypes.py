@@ -14,8 +14,9 @@ import re
 from typing import Any, Final
 
 from korder.api.duration import Duration
-from korder.embedded.apiserver import celsource, correlation, fielderrors, schemaformats
-from korder.embedded.apiserver.schemanodes import Node
+from korder.embedded.apiserver import fielderrors
+from korder.embedded.apiserver.schemas import celsource, correlation, schemaformats
+from korder.embedded.apiserver.schemas.schemanodes import Node
 
 Convert = Callable[[Any], Any]
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 import json
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver import gotext, merging
-from korder.embedded.apiserver.structure import Node
+from korder.embedded.apiserver import gotext
+from korder.embedded.apiserver.ownership import merging
+from korder.embedded.apiserver.ownership.structure import Node
 
 _DIRECTIVE = "$patch"
 _RETAIN = "$retainKeys"

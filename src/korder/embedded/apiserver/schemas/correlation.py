@@ -6,7 +6,7 @@ objects correlate by name, entries of map lists by their keys, entries of other 
 
 from typing import Any, Final
 
-from korder.embedded.apiserver.schemanodes import Node
+from korder.embedded.apiserver.schemas.schemanodes import Node
 
 NOTHING: Final = object()
 """There is no old part."""

@@ -17,7 +17,7 @@ import json
 import re
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver.structure import LEAF, MAP, METADATA, STRUCT, Form, Node
+from korder.embedded.apiserver.ownership.structure import LEAF, MAP, METADATA, STRUCT, Form, Node
 
 _TYPES = """
 CSIDriver: spec=CSIDriverSpec

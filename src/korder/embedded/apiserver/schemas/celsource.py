@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import re
 from typing import Final
 
-from korder.embedded.apiserver.schemanodes import Node
+from korder.embedded.apiserver.schemas.schemanodes import Node
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+|//[^\n]*)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from korder.embedded.apiserver import schemaformats, schemapatterns
+from korder.embedded.apiserver.schemas import schemaformats, schemapatterns
 
 META: Final = frozenset({"apiVersion", "kind", "metadata"})
 """What every object has, whether its schema names it or not."""

@@ -21,8 +21,8 @@ from cel_expr_python.ext import (  # type: ignore[import-untyped]
     ext_optional,
 )
 
-from korder.embedded.apiserver import celfunctions, celsource
-from korder.embedded.apiserver.schemanodes import Node
+from korder.embedded.apiserver.schemas import celfunctions, celsource
+from korder.embedded.apiserver.schemas.schemanodes import Node
 
 ADMISSION: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 """What expressions of policies can name; matchConditions know the first three."""

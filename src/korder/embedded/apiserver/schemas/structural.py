@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from korder.embedded.apiserver import fielderrors as fe, rules, schemalists, schemashaping
+from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
-from korder.embedded.apiserver.schemanodes import Node, compile_node
-from korder.embedded.apiserver.schemavalues import Checker
+from korder.embedded.apiserver.schemas import rules, schemalists, schemashaping
+from korder.embedded.apiserver.schemas.schemanodes import Node, compile_node
+from korder.embedded.apiserver.schemas.schemavalues import Checker
 
 Object = dict[str, Any]
 

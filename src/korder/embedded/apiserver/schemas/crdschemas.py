@@ -7,10 +7,11 @@ only once the schema around them is sound, as a server does.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from korder.embedded.apiserver import fielderrors as fe, rules, schemapatterns
+from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
-from korder.embedded.apiserver.schemanodes import META, Node, compile_node
-from korder.embedded.apiserver.schemavalues import Checker
+from korder.embedded.apiserver.schemas import rules, schemapatterns
+from korder.embedded.apiserver.schemas.schemanodes import META, Node, compile_node
+from korder.embedded.apiserver.schemas.schemavalues import Checker
 
 Schema = Mapping[str, Any]
 

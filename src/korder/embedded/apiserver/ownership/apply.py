@@ -11,18 +11,18 @@ from datetime import datetime
 
 from korder.api import instant
 from korder.api.meta import JSON
-from korder.embedded.apiserver import (
+from korder.embedded.apiserver.ownership import (
     fieldsets,
     lastapplied,
     listitems,
     managers as entries,
     merging,
 )
-from korder.embedded.apiserver.endpoints import Endpoint
-from korder.embedded.apiserver.fieldsets import FieldSet
-from korder.embedded.apiserver.managers import Entry, Manager, Managers
-from korder.embedded.apiserver.refusals import ApplyConflict, ApplyRefused, Cause
-from korder.embedded.apiserver.structure import Node
+from korder.embedded.apiserver.ownership.endpoints import Endpoint
+from korder.embedded.apiserver.ownership.fieldsets import FieldSet
+from korder.embedded.apiserver.ownership.managers import Entry, Manager, Managers
+from korder.embedded.apiserver.ownership.refusals import ApplyConflict, ApplyRefused, Cause
+from korder.embedded.apiserver.ownership.structure import Node
 
 Object = dict[str, JSON]
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 import json
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver import fieldsets, gotext, listitems, merging
-from korder.embedded.apiserver.fieldsets import FieldSet
-from korder.embedded.apiserver.structure import Node
+from korder.embedded.apiserver import gotext
+from korder.embedded.apiserver.ownership import fieldsets, listitems, merging
+from korder.embedded.apiserver.ownership.fieldsets import FieldSet
+from korder.embedded.apiserver.ownership.structure import Node
 
 KUBECTL = "kubectl"
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"

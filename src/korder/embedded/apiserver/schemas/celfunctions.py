@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # its stubs lack the marker
 
-from korder.embedded.apiserver import celvalues, fielderrors, schemapatterns
-from korder.embedded.apiserver.celvalues import Book
+from korder.embedded.apiserver import fielderrors
+from korder.embedded.apiserver.schemas import celvalues, schemapatterns
+from korder.embedded.apiserver.schemas.celvalues import Book
 
 T = cel.Type
 _LIST: Final = T.List(T.DYN)

@@ -11,8 +11,8 @@ import json
 from typing import NamedTuple
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver import fieldsets
-from korder.embedded.apiserver.fieldsets import FieldSet
+from korder.embedded.apiserver.ownership import fieldsets
+from korder.embedded.apiserver.ownership.fieldsets import FieldSet
 
 MOST_UPDATERS = 10
 """So many entries of updates are kept; beyond it the oldest become one entry of nobody."""

@@ -5,9 +5,9 @@ one of TCP.
 """
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver import fieldsets
-from korder.embedded.apiserver.fieldsets import Path
-from korder.embedded.apiserver.structure import Node
+from korder.embedded.apiserver.ownership import fieldsets
+from korder.embedded.apiserver.ownership.fieldsets import Path
+from korder.embedded.apiserver.ownership.structure import Node
 
 
 class Unmergeable(ValueError):

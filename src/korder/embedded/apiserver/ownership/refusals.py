@@ -5,9 +5,9 @@
 
 from dataclasses import dataclass
 
-from korder.embedded.apiserver import fieldsets
-from korder.embedded.apiserver.fieldsets import Path
-from korder.embedded.apiserver.managers import Manager
+from korder.embedded.apiserver.ownership import fieldsets
+from korder.embedded.apiserver.ownership.fieldsets import Path
+from korder.embedded.apiserver.ownership.managers import Manager
 
 
 class ApplyRefused(ValueError):

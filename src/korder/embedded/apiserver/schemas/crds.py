@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import re
 from typing import Any, Final
 
-from korder.embedded.apiserver import crdschemas, fielderrors as fe
+from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
+from korder.embedded.apiserver.schemas import crdschemas
 
 Definition = Mapping[str, Any]
 

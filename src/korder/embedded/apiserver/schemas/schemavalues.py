@@ -8,10 +8,11 @@ change is forgiven.
 from collections.abc import Callable
 from typing import Any, Final
 
-from korder.embedded.apiserver import correlation, fielderrors as fe, schemaformats
-from korder.embedded.apiserver.correlation import NOTHING
+from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
-from korder.embedded.apiserver.schemanodes import Node
+from korder.embedded.apiserver.schemas import correlation, schemaformats
+from korder.embedded.apiserver.schemas.correlation import NOTHING
+from korder.embedded.apiserver.schemas.schemanodes import Node
 
 _NAMES: Final = {
     str: ("string", ""),

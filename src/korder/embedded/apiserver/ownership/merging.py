@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver import fieldsets, gotext, listitems
-from korder.embedded.apiserver.fieldsets import FieldSet, Path
-from korder.embedded.apiserver.structure import LEAF, Form, Node
+from korder.embedded.apiserver import gotext
+from korder.embedded.apiserver.ownership import fieldsets, listitems
+from korder.embedded.apiserver.ownership.fieldsets import FieldSet, Path
+from korder.embedded.apiserver.ownership.structure import LEAF, Form, Node
 
 
 class _Absent:

@@ -1,0 +1,1 @@
+"""Merging and who owns what: server-side apply, strategic merge patches, and the structure of kinds that both follow."""
