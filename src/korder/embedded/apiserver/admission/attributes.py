@@ -1,0 +1,76 @@
+"""A write as admission sees it, and what a plugin of the chain is.
+
+`serving` makes the attributes and runs the chain; plugins read the rest of the world through a `View`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from korder.embedded.apiserver.access.user import User
+from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.storage import Write
+
+Object = dict[str, Any]
+
+
+class Operation(StrEnum):
+    """What is being done."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+@dataclass(slots=True)
+class Attributes:
+    """One write on its way.
+
+    Attributes:
+        object: What is to be stored (of a binding or eviction: that object); plugins may change or replace it while they mutate. None for deletes.
+        old: What is stored; None for creates.
+        options: CreateOptions, UpdateOptions, PatchOptions or DeleteOptions as webhooks see them.
+        warnings: What the client is to be told.
+        alongside: Writes that have to happen with this one or not at all, such as a quota's new usage. If one of them
+            conflicts, the whole request begins again.
+    """
+
+    operation: Operation
+    resource: Resource
+    namespace: str
+    name: str
+    user: User
+    object: Object | None = None
+    old: Object | None = None
+    subresource: str = ""
+    dry_run: bool = False
+    options: Object = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    alongside: list[Write] = field(default_factory=list)
+
+
+class Plugin:
+    """One member of the chain; both parts raise `Refused` to say no."""
+
+    async def mutate(self, attributes: Attributes) -> None:
+        """Changes the object before it is checked."""
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Looks at the object that would be stored."""
+
+
+class Chain:
+    """All plugins, in order."""
+
+    def __init__(self, plugins: Sequence[Plugin]) -> None:
+        self._plugins = tuple(plugins)
+
+    async def mutate(self, attributes: Attributes) -> None:
+        for plugin in self._plugins:
+            await plugin.mutate(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        for plugin in self._plugins:
+            await plugin.validate(attributes)

@@ -1,0 +1,59 @@
+"""A resource as discovery, routing and the write path know it.
+
+`catalogue` lists those of Kubernetes, `custom` makes one for each served version of a CustomResourceDefinition.
+"""
+
+from dataclasses import dataclass
+
+from korder.embedded.apiserver.kinds.strategy import Strategy
+
+READING = "get", "list", "watch"
+ALL = "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A part of an object with a path of its own; its kind may be another one (`Scale`, `Eviction`)."""
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    version: str = ""
+    """Group and version of its kind, if they are not those of the resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind in one version.
+
+    Attributes:
+        stored: How storage calls it; versions of one kind share it.
+        strategy: How its objects are read, completed and judged.
+        virtual: Nothing is stored: a create is a question that is answered (reviews).
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    strategy: Strategy
+    namespaced: bool = True
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL
+    subresources: tuple[Subresource, ...] = ()
+    list_kind: str = ""
+    virtual: bool = False
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def stored(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def subresource(self, name: str) -> Subresource | None:
+        return next((each for each in self.subresources if each.name == name), None)

@@ -1,0 +1,108 @@
+"""How objects of a kind are read, completed and judged: what is the same for all kinds, and the places where they differ.
+
+The write path of `serving` calls these in the order in which they stand here. Everything is pure: time, names and ids are
+given by the caller, and what needs other objects (quotas, priority classes, addresses) is admission's. Objects are plain
+JSON; `read`, `default` and the `before_` methods change the object they are given, which belongs to the request.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from korder.api.machinery import StatusCause
+from korder.embedded.apiserver.ownership.endpoints import Endpoint
+
+Object = dict[str, Any]
+Causes = list[StatusCause]
+
+
+class Strategy:
+    """The base: an object with metadata of which nothing else is known."""
+
+    has_status = False
+    """Whether the status has its own endpoint, and the main one leaves it alone."""
+    generational = False
+    """Whether `metadata.generation` counts the changes of what is not status or metadata."""
+    selectable: tuple[str, ...] = ("metadata.name", "metadata.namespace")
+    """The fields a field selector may name."""
+    strategic = True
+    """Whether there is a strategic merge patch; custom kinds have none."""
+
+    def endpoint(self, subresource: str = "") -> Endpoint:
+        """What ownership of fields has to know."""
+        raise NotImplementedError
+
+    def read(self, obj: Object) -> list[str]:
+        """Brings what was sent into the form in which it is kept; returns the paths of unknown fields.
+
+        Raises:
+            Refused: a member has the wrong type (400).
+        """
+        del obj
+        return []
+
+    def default(self, obj: Object) -> None:
+        """Fills in what was left out."""
+
+    def before_create(self, obj: Object) -> None:
+        """Takes out what a client cannot set."""
+        if self.has_status:
+            obj.pop("status", None)
+        if self.generational:
+            obj["metadata"]["generation"] = 1
+
+    def check_create(self, obj: Object) -> Causes:
+        """What is wrong with a new object, its metadata included."""
+        del obj
+        return []
+
+    def before_update(self, obj: Object, old: Object) -> None:
+        """Puts back what the main endpoint cannot change, and counts generations."""
+        if self.has_status:
+            _carry("status", old, obj)
+        if self.generational:
+            generation = old["metadata"].get("generation", 0)
+            obj["metadata"]["generation"] = generation + (_content(obj) != _content(old))
+
+    def check_update(self, obj: Object, old: Object) -> Causes:
+        """What is wrong with an object that replaces another."""
+        del obj, old
+        return []
+
+    def before_status(self, obj: Object, old: Object) -> None:
+        """Puts back what the status endpoint cannot change."""
+        for member in {*obj, *old} - {"apiVersion", "kind", "metadata", "status"}:
+            _carry(member, old, obj)
+
+    def check_status(self, obj: Object, old: Object) -> Causes:
+        """What is wrong with a new status."""
+        del obj, old
+        return []
+
+    def warnings(self, obj: Object) -> list[str]:
+        """What a client should be told although it is accepted."""
+        del obj
+        return []
+
+    def fields(self, obj: Object) -> Mapping[str, str]:
+        """The values of the selectable fields."""
+        meta = obj["metadata"]
+        return {
+            "metadata.name": meta.get("name", ""),
+            "metadata.namespace": meta.get("namespace", ""),
+        }
+
+    def grace(self, obj: Object, asked: int | None) -> int:
+        """How many seconds a deletion leaves the object; 0 for kinds that go at once."""
+        del obj, asked
+        return 0
+
+
+def _carry(member: str, old: Object, obj: Object) -> None:
+    if member in old:
+        obj[member] = old[member]
+    else:
+        obj.pop(member, None)
+
+
+def _content(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key not in ("metadata", "status")}

@@ -1,0 +1,61 @@
+"""Objects as the server reads them for itself: decoded, at most once for each version, shared by everybody who asks.
+
+`admission` and `access` look up namespaces, roles, quotas and webhooks here, `serving` the objects it changes. What is
+returned belongs to all: whoever changes an object copies first (`fresh` does).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from korder.embedded.apiserver.storage import Key, Record, Storage
+
+Object = dict[str, Any]
+
+
+class Facts:
+    """What was read out of a record's bytes: the object, and what lists and watches ask again and again."""
+
+    __slots__ = ("event", "fields", "labels", "object")
+
+    def __init__(self) -> None:
+        self.object: Object | None = None
+        self.labels: dict[str, str] | None = None
+        self.fields: dict[str, str] | None = None
+        self.event: bytes | None = None
+
+
+def facts(record: Record) -> Facts:
+    """The notes on a record."""
+    if not isinstance(record.facts, Facts):
+        record.facts = Facts()
+    return record.facts
+
+
+def decoded(record: Record) -> Object:
+    """The object of a record; shared, not to be changed."""
+    notes = facts(record)
+    if notes.object is None:
+        notes.object = msgspec.json.decode(record.value)
+    return notes.object
+
+
+def fresh(record: Record) -> Object:
+    """An object of one's own."""
+    obj: Object = msgspec.json.decode(record.value)
+    return obj
+
+
+class View:
+    """Reads what is stored; resources are named as storage names them: `pods`, `deployments.apps`."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def get(self, resource: str, namespace: str, name: str) -> Object | None:
+        record = self._storage.get(Key(resource, namespace, name))
+        return None if record is None else decoded(record)
+
+    def all(self, resource: str, namespace: str = "") -> Sequence[Object]:
+        return [decoded(record) for record in self._storage.page(resource, namespace).records]
