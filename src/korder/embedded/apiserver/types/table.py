@@ -10,7 +10,8 @@ next to nothing. Its notation:
     *T  []T  {}T  {Key}T  bytes  @form     pointer, list, map, map with named keys, base64, a type that reads itself
 
 Facts are `required`, how a list is merged by apply (`atomic`, `set`, `map=keys`; `atomic` also of maps and structs, `granular` against it), by
-strategic merge patches (`patch=strategies`, `key=member`), `default=JSON` and `enum=values`.
+strategic merge patches (`patch=strategies`, `key=member`), `default=JSON` and `enum=values`, of the
+items if it is a list or a map, with + for spaces.
 """
 
 from collections.abc import Iterable, Mapping
