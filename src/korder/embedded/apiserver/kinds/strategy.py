@@ -26,6 +26,10 @@ class Strategy:
     """The fields a field selector may name."""
     strategic = True
     """Whether there is a strategic merge patch; custom kinds have none."""
+    created_by_update = False
+    """Whether a PUT to a name that is free creates the object."""
+    converts = False
+    """Whether the stored form is another one (`outward`, `inward`); lists of all other kinds are joined from stored bytes."""
 
     def endpoint(self, subresource: str = "") -> Endpoint:
         """What ownership of fields has to know."""
@@ -90,6 +94,18 @@ class Strategy:
             "metadata.name": meta.get("name", ""),
             "metadata.namespace": meta.get("namespace", ""),
         }
+
+    def unselectable(self, field: str) -> str:
+        """What is said of a field selector that names none of the selectable fields."""
+        return (
+            f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+        )
+
+    def outward(self, obj: Object) -> None:
+        """Turns what is stored into the form of this version, in place."""
+
+    def inward(self, obj: Object) -> None:
+        """Turns an object of this version into the form that is stored, in place."""
 
     def grace(self, obj: Object, asked: int | None) -> int:
         """How many seconds a deletion leaves the object; 0 for kinds that go at once."""
