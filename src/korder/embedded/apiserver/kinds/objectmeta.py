@@ -96,6 +96,13 @@ def annotations(found: Meta, field: str = "metadata.annotations") -> Iterator[Ca
         yield fe.too_long(field, _MOST_ANNOTATIONS)
 
 
+def finalizer(name: str, field: str) -> Iterator[Cause]:
+    """What is wrong with one finalizer that stands outside of the metadata."""
+    for told in names.label_key(name):
+        yield fe.invalid(field, name, told)
+    yield from _qualified(name, field)
+
+
 def _name(meta: Meta, rule: names.NameRule) -> Iterator[Cause]:
     generated, name = meta.get("generateName", ""), meta.get("name", "")
     if generated:
@@ -180,9 +187,13 @@ def _finalizers(finalizers: Sequence[str], *, qualified: bool) -> Iterator[Cause
         told = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
         yield fe.invalid(place, list(finalizers), told)
     for index, each in enumerate(finalizers) if qualified else ():
-        if "/" not in each and each not in _STANDARD_FINALIZERS:
-            told = "name is neither a standard finalizer name nor is it fully qualified"
-            yield fe.invalid(f"{place}[{index}]", each, told)
+        yield from _qualified(each, f"{place}[{index}]")
+
+
+def _qualified(finalizer: str, field: str) -> Iterator[Cause]:
+    if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        told = "name is neither a standard finalizer name nor is it fully qualified"
+        yield fe.invalid(field, finalizer, told)
 
 
 def _no_new_finalizers(meta: Meta, old: Meta) -> Iterator[Cause]:

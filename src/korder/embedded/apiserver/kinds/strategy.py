@@ -82,6 +82,22 @@ class Strategy:
         del obj, old
         return []
 
+    def before_finalize(self, obj: Object, old: Object) -> None:
+        """Puts back what the finalize endpoint cannot change; only namespaces have one."""
+
+    def check_finalize(self, obj: Object, old: Object) -> Causes:
+        """What is wrong with an object sent to the finalize endpoint."""
+        del obj, old
+        return []
+
+    def condemn(self, obj: Object) -> None:
+        """Marks an object whose deletion begins and that stays for a while; its metadata are the caller's."""
+
+    def held(self, obj: Object) -> bool:
+        """Whether something besides the finalizers in the metadata keeps an object that is being deleted."""
+        del obj
+        return False
+
     def warnings(self, obj: Object) -> list[str]:
         """What a client should be told although it is accepted."""
         del obj
