@@ -19,6 +19,7 @@ TYPE_INVALID: Final = "FieldValueTypeInvalid"
 REQUIRED: Final = "FieldValueRequired"
 FORBIDDEN: Final = "FieldValueForbidden"
 DUPLICATE: Final = "FieldValueDuplicate"
+NOT_FOUND: Final = "FieldValueNotFound"
 NOT_SUPPORTED: Final = "FieldValueNotSupported"
 TOO_LONG: Final = "FieldValueTooLong"
 TOO_MANY: Final = "FieldValueTooMany"
@@ -134,6 +135,17 @@ def forbidden(field: str, detail: str) -> Cause:
 def duplicate(field: str, value: Any) -> Cause:
     """A value that stands there twice."""
     return Cause(field=field, reason=DUPLICATE, message=f"Duplicate value: {shown(value)}")
+
+
+def not_found(field: str, value: Any, detail: str = "") -> Cause:
+    """A name of something that is not there."""
+    said = f": {detail}" if detail else ""
+    return Cause(field=field, reason=NOT_FOUND, message=f"Not found: {shown(value)}{said}")
+
+
+def written(field: str, text: str, detail: str) -> Cause:
+    """A malformed value that a server repeats in a form of its own."""
+    return Cause(field=field, reason=INVALID, message=f"Invalid value: {text}: {detail}")
 
 
 def not_supported(field: str, value: Any, supported: Sequence[str]) -> Cause:
