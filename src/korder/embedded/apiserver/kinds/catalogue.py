@@ -10,6 +10,9 @@ from dataclasses import replace
 from typing import Final
 
 from korder.embedded.apiserver.kinds import names
+from korder.embedded.apiserver.kinds.configs import ConfigMaps, Secrets
+from korder.embedded.apiserver.kinds.namespaces import Namespaces
+from korder.embedded.apiserver.kinds.nodes import Nodes
 from korder.embedded.apiserver.kinds.plain import Plain
 from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
 from korder.embedded.apiserver.kinds.strategy import Strategy
@@ -185,7 +188,12 @@ _MORE_SUBRESOURCES: Final[Mapping[str, tuple[Subresource, ...]]] = {
 }
 
 _Maker = Callable[..., Strategy]
-_JUDGED: Final[Mapping[str, _Maker]] = {}
+_JUDGED: Final[Mapping[str, _Maker]] = {
+    "ConfigMap": ConfigMaps,
+    "Namespace": Namespaces,
+    "Node": Nodes,
+    "Secret": Secrets,
+}
 _NAMES: Final[Mapping[str, names.NameRule]] = {}
 
 

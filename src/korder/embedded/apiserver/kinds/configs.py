@@ -10,7 +10,7 @@ from typing import Final
 
 from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
-from korder.embedded.apiserver.kinds import names, objectmeta
+from korder.embedded.apiserver.kinds import naming, objectmeta
 from korder.embedded.apiserver.kinds.plain import Plain
 from korder.embedded.apiserver.kinds.strategy import Object
 
@@ -30,12 +30,12 @@ class ConfigMaps(Plain):
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         size = 0
         for key, text in data.items():
-            yield from _key("data", key)
+            yield from naming.named(f"data[{key}]", key, naming.config_key)
             if key in binary:
                 yield fe.invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
             size += len(text) if text.isascii() else len(text.encode())
         for key, encoded in binary.items():
-            yield from _key("binaryData", key)
+            yield from naming.named(f"binaryData[{key}]", key, naming.config_key)
             size += decoded_size(encoded)
         if size > _MOST:
             yield fe.too_long("", _MOST)
@@ -49,7 +49,7 @@ class ConfigMaps(Plain):
 class Secrets(Plain):
     """How Secrets are completed and judged."""
 
-    more_selectable = ("type",)
+    more_selectable: tuple[str, ...] = ("type",)
 
     def default(self, obj: Object) -> None:
         obj.setdefault("type", "Opaque")
@@ -61,7 +61,7 @@ class Secrets(Plain):
     def check(self, obj: Object) -> Iterator[Cause]:
         data = obj.get("data") or {}
         for key in data:
-            yield from _key("data", key)
+            yield from naming.named(f"data[{key}]", key, naming.config_key)
         if sum(map(decoded_size, data.values())) > _MOST:
             yield fe.too_long("data", _MOST)
         yield from _typed(obj, data)
@@ -81,11 +81,6 @@ def decoded_size(encoded: str) -> int:
 
 def _encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
-
-
-def _key(member: str, key: str) -> Iterator[Cause]:
-    for told in names.config_key(key):
-        yield fe.invalid(f"{member}[{key}]", key, told)
 
 
 def _frozen(obj: Object, old: Object, *members: str) -> Iterator[Cause]:

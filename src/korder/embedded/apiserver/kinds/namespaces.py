@@ -22,7 +22,7 @@ class Namespaces(Plain):
     """How namespaces are completed and judged."""
 
     name_rule = staticmethod(names.label)
-    more_selectable = ("status.phase",)
+    more_selectable: tuple[str, ...] = ("status.phase",)
 
     def _meta_fields(self) -> tuple[str, ...]:
         return ("metadata.name",)

@@ -6,19 +6,17 @@ A server looks two or three times at the metadata of an update and repeats its c
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-import json
 from typing import Any, Final
 
 from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
-from korder.embedded.apiserver.kinds import names
+from korder.embedded.apiserver.kinds import names, naming
 
 Meta = Mapping[str, Any]
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", ORPHAN, FOREGROUND})
-_MOST_ANNOTATIONS: Final = 256 * 1024
 _IMMUTABLE: Final = (
     "name",
     "namespace",
@@ -75,31 +73,9 @@ def immutable(field: str, value: Any) -> Cause:
     return fe.invalid(field, value, "field is immutable")
 
 
-def labels(found: Meta, field: str = "metadata.labels") -> Iterator[Cause]:
-    """What is wrong with labels, wherever they stand."""
-    for key, value in found.items():
-        for told in names.label_key(key):
-            yield fe.invalid(field, key, told)
-        for told in names.label_value(value):
-            yield fe.invalid(field, value, told)
-
-
-def annotations(found: Meta, field: str = "metadata.annotations") -> Iterator[Cause]:
-    """What is wrong with annotations, wherever they stand."""
-    for key in found:
-        for told in names.label_key(key.lower()):
-            yield fe.invalid(field, key, told)
-    if (
-        sum(len(key.encode()) + len(value.encode()) for key, value in found.items())
-        > _MOST_ANNOTATIONS
-    ):
-        yield fe.too_long(field, _MOST_ANNOTATIONS)
-
-
 def finalizer(name: str, field: str) -> Iterator[Cause]:
     """What is wrong with one finalizer that stands outside of the metadata."""
-    for told in names.label_key(name):
-        yield fe.invalid(field, name, told)
+    yield from naming.named(field, name, naming.label_key)
     yield from _qualified(name, field)
 
 
@@ -132,9 +108,9 @@ def _members(meta: Meta, rules: Rules) -> Iterator[Cause]:
             "metadata.generation", meta["generation"], "must be greater than or equal to 0"
         )
     if "labels" in meta:
-        yield from labels(meta["labels"])
+        yield from naming.labels("metadata.labels", meta["labels"])
     if "annotations" in meta:
-        yield from annotations(meta["annotations"])
+        yield from naming.annotations("metadata.annotations", meta["annotations"])
     if "ownerReferences" in meta:
         yield from _owners(meta["ownerReferences"])
     if "finalizers" in meta:
@@ -174,15 +150,13 @@ def _complete(owner: Meta) -> Meta:
 
 
 def _ordered(place: str, value: Any, told: str) -> Cause:
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return fe.unshown(place, f"{text}: {told}")
+    return fe.unshown(place, f"{fe.in_order(value)}: {told}")
 
 
 def _finalizers(finalizers: Sequence[str], *, qualified: bool) -> Iterator[Cause]:
     place = "metadata.finalizers"
     for each in finalizers:
-        for told in names.label_key(each):
-            yield fe.invalid(place, each, told)
+        yield from naming.named(place, each, naming.label_key)
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         told = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
         yield fe.invalid(place, list(finalizers), told)
