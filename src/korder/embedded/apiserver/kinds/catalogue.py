@@ -10,10 +10,15 @@ from dataclasses import replace
 from typing import Final
 
 from korder.embedded.apiserver.kinds import names
+from korder.embedded.apiserver.kinds.budgets import Budgets
 from korder.embedded.apiserver.kinds.configs import ConfigMaps, Secrets
+from korder.embedded.apiserver.kinds.events import Events, NewEvents
+from korder.embedded.apiserver.kinds.leases import Leases
 from korder.embedded.apiserver.kinds.namespaces import Namespaces
 from korder.embedded.apiserver.kinds.nodes import Nodes
 from korder.embedded.apiserver.kinds.plain import Plain
+from korder.embedded.apiserver.kinds.priorities import PriorityClasses
+from korder.embedded.apiserver.kinds.rbac import RoleBindings, Roles
 from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
 from korder.embedded.apiserver.kinds.strategy import Strategy
 
@@ -189,9 +194,17 @@ _MORE_SUBRESOURCES: Final[Mapping[str, tuple[Subresource, ...]]] = {
 
 _Maker = Callable[..., Strategy]
 _JUDGED: Final[Mapping[str, _Maker]] = {
+    "ClusterRole": Roles,
+    "ClusterRoleBinding": RoleBindings,
     "ConfigMap": ConfigMaps,
+    "Event": Events,
+    "Lease": Leases,
     "Namespace": Namespaces,
     "Node": Nodes,
+    "PodDisruptionBudget": Budgets,
+    "PriorityClass": PriorityClasses,
+    "Role": Roles,
+    "RoleBinding": RoleBindings,
     "Secret": Secrets,
 }
 _NAMES: Final[Mapping[str, names.NameRule]] = {}
@@ -232,7 +245,8 @@ def _resource(api_version: str, kind: str, short_names: str) -> Resource:
 
 
 def _strategy(api_version: str, kind: str) -> Strategy:
-    return _JUDGED.get(kind, Plain)(
+    make = NewEvents if api_version == "events.k8s.io/v1" else _JUDGED.get(kind, Plain)
+    return make(
         api_version,
         kind,
         namespaced=kind not in _CLUSTER,

@@ -28,6 +28,9 @@ class Strategy:
     """Whether there is a strategic merge patch; custom kinds have none."""
     created_by_update = False
     """Whether a PUT to a name that is free creates the object."""
+    unconditional = True
+    """Whether an update may leave the resourceVersion out; if not, it is refused with `metadata.resourceVersion:
+    Invalid value: 0: must be specified for an update`, in the name of the plural instead of the kind."""
     converts = False
     """Whether the stored form is another one (`outward`, `inward`); lists of all other kinds are joined from stored bytes."""
 
@@ -104,7 +107,7 @@ class Strategy:
         return []
 
     def fields(self, obj: Object) -> Mapping[str, str]:
-        """The values of the selectable fields."""
+        """The values of the selectable fields of a stored object; resources that share storage give the same ones."""
         meta = obj["metadata"]
         return {
             "metadata.name": meta.get("name", ""),
