@@ -20,6 +20,7 @@ from korder.embedded.apiserver.kinds.plain import Plain
 from korder.embedded.apiserver.kinds.priorities import PriorityClasses
 from korder.embedded.apiserver.kinds.rbac import RoleBindings, Roles
 from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
+from korder.embedded.apiserver.kinds.services import Services
 from korder.embedded.apiserver.kinds.strategy import Strategy
 
 _PART: Final = "get", "patch", "update"
@@ -206,6 +207,7 @@ _JUDGED: Final[Mapping[str, _Maker]] = {
     "Role": Roles,
     "RoleBinding": RoleBindings,
     "Secret": Secrets,
+    "Service": Services,
 }
 _NAMES: Final[Mapping[str, names.NameRule]] = {}
 
