@@ -47,8 +47,7 @@ def assign(obj: Object, old: Object | None, taken: Taken, rng: random.Random) ->
     before: Spec = (old or {}).get("spec") or {}
     if before:
         _keep(spec, before)
-    found = [*_address(spec, before, taken, rng), *_node_ports(spec, before, taken, rng)]
-    return found
+    return [*_address(spec, before, taken, rng), *_node_ports(spec, before, taken, rng)]
 
 
 def _keep(spec: Spec, before: Spec) -> None:

@@ -72,7 +72,7 @@ def is_external(spec: Mapping[str, Any]) -> bool:
 
 def is_headless(spec: Mapping[str, Any]) -> bool:
     """Whether the service has names but no address."""
-    return (spec.get("clusterIPs") or [spec.get("clusterIP")])[0] == HEADLESS
+    return HEADLESS in (spec.get("clusterIPs") or [spec.get("clusterIP")])[:1]
 
 
 def _default_affinity(spec: dict[str, Any]) -> None:
@@ -159,7 +159,8 @@ def _affinity(spec: Mapping[str, Any]) -> Iterator[Cause]:
     if affinity not in _AFFINITIES:
         yield fe.not_supported("spec.sessionAffinity", affinity, _AFFINITIES)
     if affinity == "ClientIP":
-        seconds = spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"]
+        client = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+        seconds = client.get("timeoutSeconds") or 0
         if not 0 < seconds <= 86400:
             place = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
             yield fe.invalid(place, seconds, "must be greater than 0 and less than 86400")
