@@ -9,14 +9,13 @@ from typing import Any
 
 from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import names, objectmeta
-from korder.embedded.apiserver.kinds.strategy import Causes, Object, Strategy
-from korder.embedded.apiserver.ownership import endpoints
-from korder.embedded.apiserver.ownership.endpoints import Endpoint
+from korder.embedded.apiserver.kinds.builtin import Builtin
+from korder.embedded.apiserver.kinds.strategy import Causes, Object
 
 META_FIELDS = "metadata.name", "metadata.namespace"
 
 
-class Plain(Strategy):
+class Plain(Builtin):
     """A kind whose objects are kept as they come."""
 
     name_rule: names.NameRule = staticmethod(names.subdomain)
@@ -34,7 +33,7 @@ class Plain(Strategy):
         generational: bool | None = None,
         name_rule: names.NameRule | None = None,
     ) -> None:
-        self.api_version, self.kind = api_version, kind
+        super().__init__(api_version, kind)
         self.has_status = has_status
         if generational is not None:
             self.generational = generational
@@ -43,17 +42,9 @@ class Plain(Strategy):
         )
         self.selectable = (*self._meta_fields(), *self.more_selectable)
         self._paths = tuple((field, field.split(".")) for field in self.selectable)
-        self._endpoints: dict[str, Endpoint] = {}
 
     def _meta_fields(self) -> tuple[str, ...]:
         return META_FIELDS
-
-    def endpoint(self, subresource: str = "") -> Endpoint:
-        found = self._endpoints.get(subresource)
-        if found is None:
-            found = endpoints.builtin(self.api_version, self.kind, subresource)
-            self._endpoints[subresource] = found
-        return found
 
     def check_create(self, obj: Object) -> Causes:
         return [*objectmeta.created(obj["metadata"], self._rules), *self.check(obj)]
