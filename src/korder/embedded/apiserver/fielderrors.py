@@ -19,6 +19,7 @@ TYPE_INVALID: Final = "FieldValueTypeInvalid"
 REQUIRED: Final = "FieldValueRequired"
 FORBIDDEN: Final = "FieldValueForbidden"
 DUPLICATE: Final = "FieldValueDuplicate"
+NOT_FOUND: Final = "FieldValueNotFound"
 NOT_SUPPORTED: Final = "FieldValueNotSupported"
 TOO_LONG: Final = "FieldValueTooLong"
 TOO_MANY: Final = "FieldValueTooMany"
@@ -81,6 +82,12 @@ def _whole(value: Any) -> Any:
     return value
 
 
+def in_order(value: Any) -> str:
+    """JSON as Go writes a struct: its members in the order in which they are given."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
 def shown(value: Any) -> str:
     """A refused value inside a message."""
     if isinstance(value, str):
@@ -134,6 +141,17 @@ def forbidden(field: str, detail: str) -> Cause:
 def duplicate(field: str, value: Any) -> Cause:
     """A value that stands there twice."""
     return Cause(field=field, reason=DUPLICATE, message=f"Duplicate value: {shown(value)}")
+
+
+def not_found(field: str, value: Any, detail: str = "") -> Cause:
+    """A name of something that is not there."""
+    said = f": {detail}" if detail else ""
+    return Cause(field=field, reason=NOT_FOUND, message=f"Not found: {shown(value)}{said}")
+
+
+def written(field: str, text: str, detail: str) -> Cause:
+    """A malformed value that a server repeats in a form of its own."""
+    return Cause(field=field, reason=INVALID, message=f"Invalid value: {text}: {detail}")
 
 
 def not_supported(field: str, value: Any, supported: Sequence[str]) -> Cause:
