@@ -213,6 +213,18 @@ def test_a_patch_is_laid_over_the_object(live: Any, patch: Any, expected: Any) -
             "The order in patch list:\n[b]\n doesn't match $setElementOrder list:\n[a]\n",
             id="an order without the item",
         ),
+        pytest.param(
+            {
+                "metadata": {
+                    "ownerReferences": [{"uid": "v"}, {"$patch": "replace"}],
+                    "$setElementOrder/ownerReferences": [{"uid": "v"}],
+                }
+            },
+            500,
+            "The order in patch list:\n[map[uid:v] map[$patch:replace]]\n"
+            " doesn't match $setElementOrder list:\n[map[uid:v]]\n",
+            id="a directive behind the last item of the order",
+        ),
     ],
 )
 def test_a_bad_patch_is_refused_in_the_words_of_the_real_server(

@@ -82,6 +82,12 @@ def _whole(value: Any) -> Any:
     return value
 
 
+def in_order(value: Any) -> str:
+    """JSON as Go writes a struct: its members in the order in which they are given."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
 def shown(value: Any) -> str:
     """A refused value inside a message."""
     if isinstance(value, str):

@@ -28,7 +28,7 @@ class Resource:
     """One kind in one version.
 
     Attributes:
-        stored: How storage calls it; versions of one kind share it.
+        stored_as: How storage calls it, if another group keeps the objects (events); versions of one kind share them anyway.
         strategy: How its objects are read, completed and judged.
         virtual: Nothing is stored: a create is a question that is answered (reviews).
     """
@@ -46,6 +46,7 @@ class Resource:
     subresources: tuple[Subresource, ...] = ()
     list_kind: str = ""
     virtual: bool = False
+    stored_as: str = ""
 
     @property
     def api_version(self) -> str:
@@ -53,6 +54,9 @@ class Resource:
 
     @property
     def stored(self) -> str:
+        """How storage calls it."""
+        if self.stored_as:
+            return self.stored_as
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def subresource(self, name: str) -> Subresource | None:

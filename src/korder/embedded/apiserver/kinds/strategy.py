@@ -26,6 +26,13 @@ class Strategy:
     """The fields a field selector may name."""
     strategic = True
     """Whether there is a strategic merge patch; custom kinds have none."""
+    created_by_update = False
+    """Whether a PUT to a name that is free creates the object."""
+    unconditional = True
+    """Whether an update may leave the resourceVersion out; if not, it is refused with `metadata.resourceVersion:
+    Invalid value: 0: must be specified for an update`, in the name of the plural instead of the kind."""
+    converts = False
+    """Whether the stored form is another one (`outward`, `inward`); lists of all other kinds are joined from stored bytes."""
 
     def endpoint(self, subresource: str = "") -> Endpoint:
         """What ownership of fields has to know."""
@@ -78,18 +85,46 @@ class Strategy:
         del obj, old
         return []
 
+    def before_finalize(self, obj: Object, old: Object) -> None:
+        """Puts back what the finalize endpoint cannot change; only namespaces have one."""
+
+    def check_finalize(self, obj: Object, old: Object) -> Causes:
+        """What is wrong with an object sent to the finalize endpoint."""
+        del obj, old
+        return []
+
+    def condemn(self, obj: Object) -> None:
+        """Marks an object whose deletion begins and that stays for a while; its metadata are the caller's."""
+
+    def held(self, obj: Object) -> bool:
+        """Whether something besides the finalizers in the metadata keeps an object that is being deleted."""
+        del obj
+        return False
+
     def warnings(self, obj: Object) -> list[str]:
         """What a client should be told although it is accepted."""
         del obj
         return []
 
     def fields(self, obj: Object) -> Mapping[str, str]:
-        """The values of the selectable fields."""
+        """The values of the selectable fields of a stored object; resources that share storage give the same ones."""
         meta = obj["metadata"]
         return {
             "metadata.name": meta.get("name", ""),
             "metadata.namespace": meta.get("namespace", ""),
         }
+
+    def unselectable(self, field: str) -> str:
+        """What is said of a field selector that names none of the selectable fields."""
+        return (
+            f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+        )
+
+    def outward(self, obj: Object) -> None:
+        """Turns what is stored into the form of this version, in place."""
+
+    def inward(self, obj: Object) -> None:
+        """Turns an object of this version into the form that is stored, in place."""
 
     def grace(self, obj: Object, asked: int | None) -> int:
         """How many seconds a deletion leaves the object; 0 for kinds that go at once."""

@@ -122,15 +122,24 @@ def _merge_ordered(
 
 
 def _check_order(sent: list[JSON], order: list[JSON], key: str) -> None:
+    """Refuses items that the order does not name, and directives behind the last that it names: so does the server."""
     if not sent or not order:
         return
-    rest = iter([_identity(item, key) for item in order])
-    for item in sent:
-        directed = isinstance(item, dict) and _DIRECTIVE in item
-        if not directed and _identity(item, key) not in rest:
-            raise StrategicRefused(
-                f"The order in patch list:\n{gotext.printed(sent)}\n doesn't match {_ORDER} list:\n{gotext.printed(order)}\n"
-            )
+    items = [item for item in sent if not (key and _directive(item) == "delete")]
+    place = 0
+    for wanted in order:
+        while place < len(items) and _directive(items[place]) is not None:
+            place += 1
+        if place < len(items) and _identity(items[place], key) == _identity(wanted, key):
+            place += 1
+    if place < len(items):
+        raise StrategicRefused(
+            f"The order in patch list:\n{gotext.printed(sent)}\n doesn't match {_ORDER} list:\n{gotext.printed(order)}\n"
+        )
+
+
+def _directive(item: JSON) -> JSON:
+    return item.get(_DIRECTIVE) if isinstance(item, dict) else None
 
 
 def _merge_list(node: Node, there: list[JSON], sent: list[JSON]) -> list[JSON]:

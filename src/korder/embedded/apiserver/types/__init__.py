@@ -1,0 +1,1 @@
+"""What the kinds of Kubernetes are made of, and how objects are read along it."""
