@@ -10,6 +10,7 @@ from typing import Any, Final
 from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import podstatus
+from korder.embedded.apiserver.kinds.plain import Plain
 from korder.embedded.apiserver.kinds.podspec import (
     checks,
     containers,
@@ -18,28 +19,24 @@ from korder.embedded.apiserver.kinds.podspec import (
     resources,
     updates,
 )
-from korder.embedded.apiserver.kinds.strategy import Causes, Object, Strategy
+from korder.embedded.apiserver.kinds.strategy import Causes, Object
 
 _DONE: Final = "Succeeded", "Failed"
 
 
-class Pods(Strategy):
+class Pods(Plain):
     """The strategy of pods."""
 
-    has_status = True
-    generational = True
-    selectable = (
-        "metadata.name",
-        "metadata.namespace",
+    more_selectable = (
+        "spec.hostNetwork",
         "spec.nodeName",
         "spec.restartPolicy",
         "spec.schedulerName",
         "spec.serviceAccountName",
-        "spec.hostNetwork",
+        "status.nominatedNodeName",
         "status.phase",
         "status.podIP",
         "status.podIPs",
-        "status.nominatedNodeName",
     )
 
     def default(self, obj: Object) -> None:
@@ -52,13 +49,13 @@ class Pods(Strategy):
         spec = obj["spec"]
         status: Object = {"phase": "Pending", "qosClass": resources.service_class(spec)}
         if spec.get("schedulingGates"):
-            status["conditions"] = [podstatus.GATED | {"lastProbeTime": None}]
+            status["conditions"] = [dict(podstatus.GATED)]
         obj["status"] = status
         placement.add_own_labels(spec, obj["metadata"].get("labels") or {})
 
     def check_create(self, obj: Object) -> Causes:
         spec = obj["spec"]
-        causes = super().check_create(obj) + list(_check(obj))
+        causes = super().check_create(obj)
         if spec.get("ephemeralContainers"):
             causes.append(
                 fielderrors.forbidden("spec.ephemeralContainers", "cannot be set on create")
@@ -68,14 +65,13 @@ class Pods(Strategy):
             causes.append(fielderrors.forbidden("spec.nodeName", said))
         return causes
 
-    def before_update(self, obj: Object, old: Object) -> None:
-        super().before_update(obj, old)
-        count_generation(obj, old)
+    def check(self, obj: Object) -> Iterator[Cause]:
+        return _check(obj)
 
-    def check_update(self, obj: Object, old: Object) -> Causes:
-        causes = super().check_update(obj, old) + list(_check(obj))
-        causes += check_annotations(obj, old)
-        return causes + list(updates.check(obj["spec"], old["spec"]))
+    def check_change(self, obj: Object, old: Object) -> Iterator[Cause]:
+        yield from _check(obj)
+        yield from check_annotations(obj, old)
+        yield from updates.check(obj["spec"], old["spec"])
 
     def before_status(self, obj: Object, old: Object) -> None:
         super().before_status(obj, old)
@@ -86,20 +82,11 @@ class Pods(Strategy):
         return causes + list(podstatus.check(obj, old))
 
     def fields(self, obj: Object) -> Mapping[str, str]:
-        spec, status = obj.get("spec") or {}, obj.get("status") or {}
-        addresses = status.get("podIPs") or [{}]
-        return {
-            **super().fields(obj),
-            "spec.nodeName": spec.get("nodeName", ""),
-            "spec.restartPolicy": spec.get("restartPolicy", ""),
-            "spec.schedulerName": spec.get("schedulerName", ""),
-            "spec.serviceAccountName": spec.get("serviceAccountName", ""),
-            "spec.hostNetwork": "true" if spec.get("hostNetwork") else "false",
-            "status.phase": status.get("phase", ""),
-            "status.podIP": addresses[0].get("ip", ""),
-            "status.podIPs": addresses[0].get("ip", ""),
-            "status.nominatedNodeName": status.get("nominatedNodeName", ""),
-        }
+        addresses = (obj.get("status") or {}).get("podIPs") or [{}]
+        address = addresses[0].get("ip", "")
+        network = "true" if obj["spec"].get("hostNetwork") else "false"
+        found = {"spec.hostNetwork": network, "status.podIP": address, "status.podIPs": address}
+        return {**super().fields(obj), **found}
 
     def grace(self, obj: Object, asked: int | None) -> int:
         spec, status = obj["spec"], obj.get("status") or {}
@@ -107,14 +94,6 @@ class Pods(Strategy):
             return 0
         seconds = asked if asked is not None else spec.get("terminationGracePeriodSeconds") or 0
         return 1 if seconds < 0 else int(seconds)
-
-
-def count_generation(obj: Object, old: Object) -> None:
-    """A pod's generation counts changes of its spec, by what they mean."""
-    generation = old["metadata"].get("generation", 0)
-    changed = not updates.same(obj.get("spec"), old.get("spec"))
-    if generation + changed:
-        obj["metadata"]["generation"] = generation + changed
 
 
 def _check(obj: Object) -> Iterator[Cause]:

@@ -6,7 +6,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from korder.api import quantity
 from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import naming
@@ -16,14 +15,10 @@ Object = dict[str, Any]
 Values = Mapping[str, Any]
 
 _MOST: Final = 2**31 - 1
-_UPDATABLE: Final = ",".join(
-    (
-        "`spec.containers[*].image`",
-        "`spec.initContainers[*].image`",
-        "`spec.activeDeadlineSeconds`",
-        "`spec.tolerations` (only additions to existing tolerations)",
-        "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
-    )
+_UPDATABLE: Final = (
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -53,7 +48,7 @@ def check(spec: Values, old: Values) -> Iterator[Cause]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values mean the same: amounts count by their size, and empty is as good as missing."""
+    """Whether two values mean the same: empty is as good as missing."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = {*one, *other}
         return all(same(one.get(name), other.get(name)) for name in names)
@@ -182,11 +177,3 @@ def _only_grew(term: Values, before: Values) -> bool:
         same((term.get(member) or [])[: len(before.get(member) or [])], before.get(member) or [])
         for member in members
     )
-
-
-def equal_amounts(one: Values | None, other: Values | None) -> bool:
-    """Whether two lists of resources hold the same amounts."""
-    left, right = one or {}, other or {}
-    if left.keys() != right.keys():
-        return False
-    return all(quantity.parse(text) == quantity.parse(right[name]) for name, text in left.items())
