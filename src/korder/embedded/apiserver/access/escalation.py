@@ -4,12 +4,13 @@ The door asks before such a write. Whoever may `escalate` roles, or `bind` the r
 for the rules they own.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from korder.embedded.apiserver import refusal
 from korder.embedded.apiserver.access import rules
 from korder.embedded.apiserver.access.action import Action
-from korder.embedded.apiserver.access.rbac import GROUP, Rbac
+from korder.embedded.apiserver.access.rbac import GROUP, Rbac, joined
 from korder.embedded.apiserver.access.rules import Rule
 from korder.embedded.apiserver.access.user import MASTERS, User
 from korder.embedded.apiserver.fielderrors import quote
@@ -40,9 +41,9 @@ def _guard_role(rbac: Rbac, user: User, plural: str, obj: Object, old: Object | 
     asked = Action("escalate", GROUP, plural, namespace=namespace, name="" if old is None else name)
     if rbac.decide(user, asked).allowed:
         return
-    _confirm(rbac, user, plural, namespace, name, obj.get("rules") or ())
+    _confirm(rbac, user, (plural, namespace, name), obj.get("rules") or ())
     if _gathers(obj) or (old is not None and _gathers(old)):
-        owned, _ = _owned(rbac, user, namespace)
+        owned = [rule for grant in rbac.grants(user, namespace) for rule in grant.rules]
         if rules.missing(owned, rules.EVERYTHING):
             why = "must have cluster-admin privileges to use the aggregationRule"
             raise refusal.forbidden(plural, GROUP, name, why)
@@ -51,41 +52,34 @@ def _guard_role(rbac: Rbac, user: User, plural: str, obj: Object, old: Object | 
 def _guard_binding(rbac: Rbac, user: User, plural: str, obj: Object) -> None:
     meta, ref = obj["metadata"], obj["roleRef"]
     namespace = meta.get("namespace", "") if plural == "rolebindings" else ""
-    kind = ref.get("kind")
-    if kind in ("Role", "ClusterRole"):
-        asked = Action(
-            "bind",
-            ref.get("apiGroup", ""),
-            f"{kind.lower()}s",
-            namespace=namespace,
-            name=ref.get("name", ""),
-        )
-        if rbac.decide(user, asked).allowed:
-            return
+    kind, role = ref.get("kind"), ref.get("name", "")
+    if kind not in ("Role", "ClusterRole"):
+        return  # no such roles: the strategy of bindings refuses it
+    asked = Action("bind", ref.get("apiGroup", ""), f"{kind.lower()}s", "", namespace, role)
+    if rbac.decide(user, asked).allowed:
+        return
     given = rbac.role_rules(ref, namespace)
-    _confirm(rbac, user, plural, namespace, meta.get("name", ""), given)
+    if given is None:
+        # A server names the kind of the request here, not that of the role.
+        raise refusal.not_found(plural, GROUP, role)
+    _confirm(rbac, user, (plural, namespace, meta.get("name", "")), given)
 
 
-def _confirm(
-    rbac: Rbac, user: User, plural: str, namespace: str, name: str, wanted: Any
-) -> None:
-    owned, problems = _owned(rbac, user, namespace)
-    lacking = rules.missing(owned, wanted)
+def _confirm(rbac: Rbac, user: User, written: tuple[str, str, str], wanted: Sequence[Rule]) -> None:
+    plural, namespace, name = written
+    grants = list(rbac.grants(user, namespace))
+    lacking = rules.missing([rule for grant in grants for rule in grant.rules], wanted)
     if not lacking:
         return
     why = (
         f"user {quote(user.name)} (groups={rules.quoted(user.groups)}) is attempting to grant"
         f" RBAC permissions not currently held:\n{rules.described(lacking)}"
     )
-    if problems:
-        why += f"; resolution errors: [{problems[0] if len(problems) == 1 else '[' + ', '.join(problems) + ']'}]"
+    vain = [grant.missing for grant in grants if grant.missing]
+    if vain:
+        problems = [f"{plural}.{GROUP} {quote(role)} not found" for role in vain]
+        why += f"; resolution errors: [{joined(problems)}]"
     raise refusal.forbidden(plural, GROUP, name, why)
-
-
-def _owned(rbac: Rbac, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
-    grants = list(rbac.grants(user, namespace))
-    owned = [rule for grant in grants for rule in grant.rules]
-    return owned, list(dict.fromkeys(grant.problem for grant in grants if grant.problem))
 
 
 def _gathers(role: Object) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from korder.api import selector
-from korder.api.meta import LabelSelector
+from korder.api.selector import LabelSelector
 from korder.embedded.apiserver.access.rbac import GROUP
 from korder.embedded.apiserver.access.rules import Rule
 
@@ -51,14 +51,17 @@ def gathered(roles: Sequence[Object]) -> list[tuple[str, list[Rule]]]:
 
 
 def _sources(role: Object, roles: Sequence[Object]) -> list[str] | None:
-    """The names of the roles it gathers from; None if it does not gather."""
+    """The names of the roles it gathers from; None if it does not gather, or cannot."""
     selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors")
     if not selectors:
         return None
     own = role["metadata"]["name"]
     found: dict[str, None] = {}
     for each in selectors:
-        wanted = selector.from_struct(msgspec.convert(each, LabelSelector))
+        try:
+            wanted = selector.from_struct(msgspec.convert(each, LabelSelector))
+        except (msgspec.ValidationError, selector.InvalidSelector):
+            return None
         for other in sorted(roles, key=lambda candidate: str(candidate["metadata"]["name"])):
             name = other["metadata"]["name"]
             if name != own and wanted.matches(other["metadata"].get("labels") or {}):

@@ -40,11 +40,12 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A binding that applies to somebody: the rules it gives, or why it gives none."""
+    """A binding that applies to somebody: the rules it gives, or the role it names in vain."""
 
     source: str
     rules: Sequence[Rule] = ()
-    problem: str = ""
+    missing: str = ""
+    kind: str = ""
 
 
 class _Answer(NamedTuple):
@@ -97,18 +98,14 @@ class Rbac:
         if namespace:
             yield from self._applying(user, namespace)
 
-    def role_rules(self, ref: Object, namespace: str) -> Sequence[Rule]:
-        """The rules of a role that a binding in a namespace ("" for the cluster) refers to.
-
-        Raises:
-            Refused: 404, there is no such role.
-        """
-        kind, name = ref.get("kind"), ref.get("name", "")
-        plural = "roles" if kind == "Role" else "clusterroles"
-        role = self._view.get(f"{plural}.{GROUP}", namespace if kind == "Role" else "", name)
-        if role is None:
-            raise refusal.not_found(plural, GROUP, name)
-        return role.get("rules") or ()
+    def role_rules(self, ref: Object, namespace: str) -> Sequence[Rule] | None:
+        """The rules of the role that a binding in a namespace ("" for the cluster) refers to; None if there is none."""
+        name = ref.get("name", "")
+        if ref.get("kind") == "Role":
+            role = self._view.get(ROLES, namespace, name)
+        else:
+            role = self._view.get(CLUSTER_ROLES, "", name)
+        return None if role is None else role.get("rules") or ()
 
     def _refresh(self) -> None:
         seen = tuple(map(self._view.changes, _TABLES))
@@ -121,8 +118,8 @@ class Rbac:
         named: dict[str, str] = {}
         problems = []
         for grant in self.grants(user, action.namespace):
-            if grant.problem:
-                problems.append(grant.problem)
+            if grant.missing:
+                problems.append(f"{grant.kind.lower()}.{GROUP} {quote(grant.missing)} not found")
             for rule in grant.rules:
                 if not rules.allows(rule, action):
                     continue
@@ -131,7 +128,7 @@ class Rbac:
                     return _Answer(grant.source, {}, "")
                 for name in names:
                     named.setdefault(name, grant.source)
-        return _Answer(None, named, _joined(problems))
+        return _Answer(None, named, _told(problems))
 
     def _applying(self, user: User, namespace: str) -> Iterator[Grant]:
         """The bindings of one namespace, in order; each once, for the first of its subjects that is meant."""
@@ -164,11 +161,12 @@ class Rbac:
         return index
 
     def _grant(self, binding: Object, subject: Object, namespace: str) -> Grant:
-        try:
-            given = self.role_rules(binding["roleRef"], namespace)
-        except Refused as refused:
-            return Grant("", problem=str(refused))
-        return Grant(_source(binding, subject, namespace), given)
+        ref = binding["roleRef"]
+        given = self.role_rules(ref, namespace)
+        source = _source(binding, subject, namespace)
+        if given is None:
+            return Grant(source, missing=ref["name"], kind=ref["kind"])
+        return Grant(source, given)
 
 
 def denial(user: User, action: Action, reason: str = "") -> Refused:
@@ -190,6 +188,12 @@ def denial(user: User, action: Action, reason: str = "") -> Refused:
     told = told.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     why = f"{told}: {reason}" if reason else told
     return refusal.forbidden(action.resource, action.group, action.name, why)
+
+
+def joined(problems: Sequence[str]) -> str:
+    """Several errors as Go joins them, each once."""
+    told = list(dict.fromkeys(problems))
+    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"
 
 
 def _key(subject: Object, namespace: str) -> str:
@@ -216,9 +220,5 @@ def _source(binding: Object, subject: Object, namespace: str) -> str:
     return f"{kind} {quote(bound)} of {ref['kind']} {quote(ref['name'])} to {subject['kind']} {quote(who)}"
 
 
-def _joined(problems: Sequence[str]) -> str:
-    """Several errors as Go joins them, each once."""
-    told = list(dict.fromkeys(problems))
-    if not told:
-        return ""
-    return "RBAC: " + (told[0] if len(told) == 1 else f"[{', '.join(told)}]")
+def _told(problems: Sequence[str]) -> str:
+    return f"RBAC: {joined(problems)}" if problems else ""
