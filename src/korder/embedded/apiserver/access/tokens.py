@@ -6,6 +6,7 @@ tokens: a simulation that runs again sends the same bytes. A signature that was 
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 import binascii
+from collections.abc import Callable
 import hashlib
 from typing import Any
 
@@ -21,6 +22,8 @@ import msgspec
 Claims = dict[str, Any]
 
 _SIZE = 32
+_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+"""How many points the curve P-256 has."""
 _REMEMBERED = 1000
 _HOW = ec.ECDSA(hashes.SHA256(), deterministic_signing=True)
 _CHECK = ec.ECDSA(hashes.SHA256())
@@ -112,9 +115,11 @@ class Signer:
             raise BadToken("go-jose/go-jose: error in cryptographic primitive") from None
 
 
-def make_key() -> bytes:
-    """A new key, from the operating system's chance."""
-    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
+def make_key(chance: Callable[[int], bytes]) -> bytes:
+    """A new key; `chance` gives as many random bytes as it is asked for."""
+    # Far more bits than the curve has, so that no key is likelier than another.
+    secret = 1 + int.from_bytes(chance(2 * _SIZE), "big") % (_ORDER - 1)
+    return ec.derive_private_key(secret, ec.SECP256R1()).private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
