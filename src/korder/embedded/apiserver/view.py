@@ -59,3 +59,7 @@ class View:
 
     def all(self, resource: str, namespace: str = "") -> Sequence[Object]:
         return [decoded(record) for record in self._storage.page(resource, namespace).records]
+
+    def changes(self, resource: str) -> int:
+        """A number that differs after every change of the resource; for those who keep what they made of it."""
+        return self._storage.changes(resource)
