@@ -59,3 +59,7 @@ class View:
 
     def all(self, resource: str, namespace: str = "") -> Sequence[Object]:
         return [decoded(record) for record in self._storage.page(resource, namespace).records]
+
+    def changed(self, resource: str) -> int:
+        """A number that grows with every change of a resource."""
+        return self._storage.changed(resource)

@@ -58,6 +58,10 @@ class Storage:
     def get(self, key: Key) -> Record | None:
         return self._table(key.resource).get(key.path)
 
+    def changed(self, resource: str) -> int:
+        """A number that grows with every change of a resource; whoever keeps what it made of all objects compares it."""
+        return self._table(resource).history.newest
+
     def page(
         self,
         resource: str,

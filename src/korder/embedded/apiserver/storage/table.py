@@ -36,6 +36,11 @@ class History:
         self._versions = [event.version for event in self._events]
         self.dropped = 0
 
+    @property
+    def newest(self) -> int:
+        """The version of the last change that is known or was; 0 if there was none since the start."""
+        return self._versions[-1] if self._versions else self.dropped
+
     def after(self, version: int, limit: int | None = None) -> Sequence[Event]:
         """The changes after a version."""
         first = bisect_right(self._versions, version)
