@@ -33,6 +33,8 @@ class Strategy:
     Invalid value: 0: must be specified for an update`, in the name of the plural instead of the kind."""
     converts = False
     """Whether the stored form is another one (`outward`, `inward`); lists of all other kinds are joined from stored bytes."""
+    orphans = ""
+    """What becomes of dependents if a deletion does not say it: "" they go, "orphan" they stay, "unsupported" nobody asks."""
 
     def endpoint(self, subresource: str = "") -> Endpoint:
         """What ownership of fields has to know."""
