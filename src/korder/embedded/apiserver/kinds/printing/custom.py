@@ -15,7 +15,7 @@ from korder.embedded.apiserver.kinds.printing.cells import since
 
 Step = Callable[[Any], Iterable[Any]]
 
-AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+AGE: Final[Mapping[str, Any]] = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 """The column of a definition that names none."""
 
 _STEP: Final = re.compile(
@@ -118,21 +118,16 @@ def _first(steps: Sequence[Step] | None, obj: Any) -> Any:
 
 
 def _cell(kind: str, value: Any, now: datetime) -> Any:
-    if value is None:
-        return None
     number = isinstance(value, int | float) and not isinstance(value, bool)
     match kind:
-        case "string":
-            return (
-                gotext.encoded(value) if isinstance(value, dict | list) else gotext.printed(value)
-            )
-        case "integer":
-            return int(value) if number else None
-        case "number":
-            return value if number else None
-        case "boolean":
-            return value if isinstance(value, bool) else None
-        case "date":
-            return since(value, now) if isinstance(value, str) else None
+        case "string" if value is not None:
+            composed = isinstance(value, dict | list)
+            return gotext.encoded(value) if composed else gotext.printed(value)
+        case "integer" if number:
+            return int(value)
+        case "date" if isinstance(value, str):
+            return since(value, now)
+        case "number" | "boolean" if number is (kind == "number"):
+            return value if number or isinstance(value, bool) else None
         case _:
             return None
