@@ -28,7 +28,7 @@ class Budgets(Plain):
     def check(self, obj: Object) -> Iterator[Cause]:
         spec = obj.get("spec") or {}
         if {"minAvailable", "maxUnavailable"} <= spec.keys():
-            shown = fe.in_order({member: spec[member] for member in _MEMBERS if member in spec})
+            shown = fe.in_order({each[0].upper() + each[1:]: spec.get(each) for each in _MEMBERS})
             told = f"{shown}: minAvailable and maxUnavailable cannot be both set"
             yield fe.unshown("spec", told)
         for member in ("minAvailable", "maxUnavailable"):

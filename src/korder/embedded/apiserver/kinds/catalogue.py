@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from korder.embedded.apiserver.kinds import names
 from korder.embedded.apiserver.kinds.budgets import Budgets
 from korder.embedded.apiserver.kinds.configs import ConfigMaps, Secrets
 from korder.embedded.apiserver.kinds.definition import Definitions
@@ -18,6 +17,8 @@ from korder.embedded.apiserver.kinds.leases import Leases
 from korder.embedded.apiserver.kinds.namespaces import Namespaces
 from korder.embedded.apiserver.kinds.nodes import Nodes
 from korder.embedded.apiserver.kinds.plain import Plain
+from korder.embedded.apiserver.kinds.printer import PLAIN, Printer
+from korder.embedded.apiserver.kinds.printing import cluster, pods, rules, storage, workloads
 from korder.embedded.apiserver.kinds.priorities import PriorityClasses
 from korder.embedded.apiserver.kinds.rbac import RoleBindings, Roles
 from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
@@ -211,7 +212,13 @@ _JUDGED: Final[Mapping[str, _Maker]] = {
     "Secret": Secrets,
     "Service": Services,
 }
-_NAMES: Final[Mapping[str, names.NameRule]] = {}
+_PRINTERS: Final[Mapping[str, Printer]] = {
+    "Pod": pods.PODS,
+    **cluster.PRINTERS,
+    **rules.PRINTERS,
+    **storage.PRINTERS,
+    **workloads.PRINTERS,
+}
 
 
 def builtin() -> tuple[Resource, ...]:
@@ -236,6 +243,7 @@ def _resource(api_version: str, kind: str, short_names: str) -> Resource:
         short_names=tuple(short_names.split(",")) if short_names else (),
         categories=_categories(group, kind),
         subresources=_subresources(kind),
+        printer=_PRINTERS.get(kind, PLAIN),
     )
     if kind == "Binding" or group in _REVIEWS:
         resource = replace(resource, virtual=True, verbs=_CREATE)
@@ -256,7 +264,6 @@ def _strategy(api_version: str, kind: str) -> Strategy:
         namespaced=kind not in _CLUSTER,
         has_status=kind in _STATUS,
         generational=kind in _GENERATIONAL,
-        name_rule=_NAMES.get(kind),
     )
 
 

@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass
 
+from korder.embedded.apiserver.kinds.printer import PLAIN, Printer
 from korder.embedded.apiserver.kinds.strategy import Strategy
 
 READING = "get", "list", "watch"
@@ -42,6 +43,7 @@ class Resource:
     Attributes:
         stored_as: How storage calls it, if another group keeps the objects (events); versions of one kind share them anyway.
         strategy: How its objects are read, completed and judged.
+        printer: How its objects are shown in a table.
         virtual: Nothing is stored: a create is a question that is answered (reviews).
         custom: Whether it comes from a definition; its objects keep kind and version inside of lists.
         columns: What a definition shows in tables; None leaves it to the kind.
@@ -65,6 +67,7 @@ class Resource:
     custom: bool = False
     columns: tuple[Column, ...] | None = None
     returns_deleted: bool = False
+    printer: Printer = PLAIN
 
     @property
     def api_version(self) -> str:
