@@ -11,7 +11,7 @@ next to nothing. Its notation:
 
 Facts are `required`, how a list is merged by apply (`atomic`, `set`, `map=keys`; `atomic` also of maps and structs, `granular` against it), by
 strategic merge patches (`patch=strategies`, `key=member`), `default=JSON` and `enum=values`, of the
-items if it is a list or a map, with + for spaces.
+items if it is a list or a map, with %20 for spaces.
 """
 
 from collections.abc import Iterable, Mapping
