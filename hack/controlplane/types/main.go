@@ -217,7 +217,7 @@ func (w *writer) facts(field reflect.StructField, property spec.Schema, required
 	if len(allowed) > 0 {
 		var values []string
 		for _, value := range allowed {
-			values = append(values, strings.ReplaceAll(value.(string), " ", "+"))
+			values = append(values, strings.ReplaceAll(value.(string), " ", "%20"))
 		}
 		text += ";enum=" + strings.Join(values, "|")
 	}

@@ -40,6 +40,10 @@ class Strategy:
         """What ownership of fields has to know."""
         raise NotImplementedError
 
+    def schema(self) -> Mapping[str, Any] | None:
+        """The schema of a custom kind, for OpenAPI; None for the kinds of Kubernetes, whose types are in a table."""
+        return None
+
     def read(self, obj: Object) -> list[str]:
         """Brings what was sent into the form in which it is kept; returns the paths of unknown fields.
 

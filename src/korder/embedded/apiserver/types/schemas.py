@@ -18,10 +18,10 @@ _SCALARS: dict[str, Schema] = {
     "bool": {"type": "boolean"},
     "int64": {"type": "integer", "format": "int64"},
     "uint64": {"type": "integer", "format": "int64"},
-    **dict.fromkeys(
-        ("int", "int8", "int16", "int32", "uint8", "uint16", "uint32"),
-        {"type": "integer", "format": "int32"},
-    ),
+    **{
+        form: {"type": "integer", "format": "int32"}
+        for form in ("int", "int8", "int16", "int32", "uint8", "uint16", "uint32")
+    },
     "float64": {"type": "number", "format": "double"},
     "bytes": {"type": "string", "format": "byte"},
 }
@@ -102,7 +102,7 @@ def _property(member: Member, version: int) -> Schema:
         schema["default"] = default
     if "enum" in facts:
         target = schema.get("items") or schema.get("additionalProperties") or schema
-        target["enum"] = facts["enum"].replace("+", " ").split("|")
+        target["enum"] = facts["enum"].replace("%20", " ").split("|")
     return schema | _extensions(member)
 
 
