@@ -150,7 +150,7 @@ def _decoded(text: str) -> bytes:
 def _decoded_object(text: str) -> Claims:
     try:
         found = msgspec.json.decode(_decoded(text))
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise BadToken from None
     if not isinstance(found, dict):
         raise BadToken
