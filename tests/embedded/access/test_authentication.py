@@ -140,7 +140,7 @@ def test_a_token_for_somebody_else_does_not_open_this_door(open_world: "World") 
 
 
 def test_a_token_of_another_key_is_none_whatever_it_claims(open_world: "World") -> None:
-    claims = open_world.door.signer.read(open_world.token())
+    claims = open_world.door.signer.read(open_world.token(), "https://test")
     forged = Signer(make_key(lambda count: b"f" * count)).sign(claims)
     assert open_world.refusal(forged, LOOK) == NOBODY
     head, body, signature = open_world.token().split(".")

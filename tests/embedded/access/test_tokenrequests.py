@@ -40,7 +40,7 @@ def test_an_empty_request_gets_an_hour_for_this_server(team: "World") -> None:
         },
         "status": {"expirationTimestamp": "2026-03-01T13:00:00Z"},
     }
-    claims = team.door.signer.read(token)
+    claims = team.door.signer.read(token, "https://test")
     noon = int(team.now.timestamp())
     assert len(claims.pop("jti")) == 36
     assert claims == {
@@ -60,7 +60,9 @@ def test_an_empty_request_gets_an_hour_for_this_server(team: "World") -> None:
 async def test_the_hour_that_pods_ask_for_is_a_year_for_clients_that_forget(team: "World") -> None:
     await team.make("Pod", "mine", "team", spec={"serviceAccountName": "bot"})
     bound = {"kind": "Pod", "apiVersion": "v1", "name": "mine"}
-    claims = team.door.signer.read(team.token(expirationSeconds=3607, boundObjectRef=bound))
+    claims = team.door.signer.read(
+        team.token(expirationSeconds=3607, boundObjectRef=bound), "https://test"
+    )
     assert claims["exp"] - claims["iat"] == 365 * 24 * 3600
     assert claims["kubernetes.io"]["warnafter"] - claims["iat"] == 3607
 
