@@ -57,17 +57,14 @@ class Accounts:
         Raises:
             BadToken: nobody's, or no longer, or not for these audiences.
         """
-        issuer = self._signer.claims(token).get("iss")
-        if issuer not in (self._issuer, LEGACY_ISSUER):
-            raise BadToken
-        claims = self._signer.read(token)
+        claims = self._signer.read(token, self._issuer, LEGACY_ISSUER)
         meant = texts(claims, "aud") or [self._issuer]
         fitting = tuple(audience for audience in meant if audience in audiences)
         if not fitting:
             raise BadToken(
                 f"token audiences {quoted(meant)} is invalid for the target audiences {quoted(audiences)}"
             )
-        if issuer == LEGACY_ISSUER:
+        if claims["iss"] == LEGACY_ISSUER:
             return Known(self._legacy(claims, token), fitting)
         self._check_times(claims)
         return Known(self._bound(claims), fitting)

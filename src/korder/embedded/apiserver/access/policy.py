@@ -71,9 +71,9 @@ def _sources(role: Object, roles: Sequence[Object]) -> list[str] | None:
 
 def _union(parts: Iterable[Sequence[Rule]]) -> list[Rule]:
     union: list[Rule] = []
-    for rule in (rule for part in parts for rule in part):
-        if rule not in union:
-            union.append(rule)
+    for each in (each for part in parts for each in part):
+        if each not in union:
+            union.append(each)
     return union
 
 
@@ -92,7 +92,7 @@ def _read(text: str) -> Iterator[Object]:
         elif line.startswith("  >"):
             yield _binding(role, line.removeprefix("  >").strip())
         else:
-            role["rules"].append(_rule(line))
+            role["rules"].append(rule(line))
 
 
 def _role(line: str) -> Object:
@@ -109,19 +109,20 @@ def _role(line: str) -> Object:
     return role
 
 
-def _rule(line: str) -> Rule:
+def rule(line: str) -> Rule:
+    """Reads a rule such as `get,list apps deployments = web` or `get : /healthz /livez`."""
     verbs, *rest = line.split()
     if rest[0] == ":":
         return {"verbs": verbs.split(","), "nonResourceURLs": rest[1:]}
     groups, resources, *named = rest
-    rule: dict[str, Sequence[str]] = {
+    made: dict[str, Sequence[str]] = {
         "verbs": verbs.split(","),
         "apiGroups": ["" if group == "core" else group for group in groups.split(",")],
         "resources": resources.split(","),
     }
     if named:
-        rule["resourceNames"] = named[1].split(",")
-    return rule
+        made["resourceNames"] = named[1].split(",")
+    return made
 
 
 def _binding(role: Object, text: str) -> Object:

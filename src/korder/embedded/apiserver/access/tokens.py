@@ -56,27 +56,21 @@ class Signer:
         r, s = decode_dss_signature(self._key.sign(signed.encode(), _HOW))
         return f"{signed}.{_encoded(r.to_bytes(_SIZE, 'big') + s.to_bytes(_SIZE, 'big'))}"
 
-    def claims(self, token: str) -> Claims:
-        """What a token says, whoever signed it.
+    def read(self, token: str, *issuers: str) -> Claims:
+        """What a token of this key says, if it says to be of one of these issuers.
 
         Raises:
-            BadToken: it is no token at all.
-        """
-        parts = token.split(".")
-        if len(parts) != 3:
-            raise BadToken
-        return _decoded_object(parts[1])
-
-    def read(self, token: str) -> Claims:
-        """What a token of this key says.
-
-        Raises:
-            BadToken: it was signed otherwise.
+            BadToken: it is none, is of another issuer, or was signed otherwise.
         """
         known = self._trusted.get(token)
         if known is not None:
             return known
-        claims = self.claims(token)
+        parts = token.split(".")
+        if len(parts) != 3:
+            raise BadToken
+        claims = _decoded_object(parts[1])
+        if claims.get("iss") not in issuers:
+            raise BadToken
         self._verify(token)
         if len(self._trusted) >= _REMEMBERED:
             self._trusted.clear()
@@ -150,7 +144,7 @@ def _decoded(text: str) -> bytes:
 def _decoded_object(text: str) -> Claims:
     try:
         found = msgspec.json.decode(_decoded(text))
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise BadToken from None
     if not isinstance(found, dict):
         raise BadToken
