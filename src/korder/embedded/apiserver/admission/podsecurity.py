@@ -11,7 +11,7 @@ from typing import NamedTuple
 from korder.embedded.apiserver import fielderrors, refusal
 from korder.embedded.apiserver.admission import podstandards
 from korder.embedded.apiserver.admission.attributes import Attributes, Object, Plugin
-from korder.embedded.apiserver.admission.podstandards import Violation
+from korder.embedded.apiserver.admission.podcontrols import Violation
 from korder.embedded.apiserver.admission.verdicts import CREATE, UPDATE, items, part, written
 from korder.embedded.apiserver.view import View
 
