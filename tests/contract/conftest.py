@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from tests.contract.objects import Home, unique
+from tests.contract.wire import Server
 import yaml
 
 from korder.net.client import HttpTransport
 from korder.net.tls import ClientTls, RotatingTls
 from korder.testing.controlplane import ControlPlane
-from tests.contract.objects import Home, unique
-from tests.contract.wire import Server
 
 HERE = Path(__file__).parent
 

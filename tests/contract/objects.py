@@ -76,7 +76,9 @@ def merged(base: Object, over: Object) -> Object:
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
-        result[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        result[key] = (
+            merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        )
     return result
 
 

@@ -93,7 +93,7 @@ async def test_an_apply_needs_a_manager(server: Server, home: Home) -> None:
     answer.refused(
         422,
         "Invalid",
-        "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch",
+        'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
     )
 
 

@@ -201,7 +201,9 @@ async def test_a_namespace_that_does_not_exist_is_not_found(server: Server) -> N
 
 async def test_a_create_is_noted_as_an_update_of_its_client(server: Server, home: Home) -> None:
     headers = {"User-Agent": "painter/v1.2 (linux) abc"}
-    made = (await server.post(home("configmaps"), config_map("a", {"k": "v"}), headers=headers)).ok()
+    made = (
+        await server.post(home("configmaps"), config_map("a", {"k": "v"}), headers=headers)
+    ).ok()
     assert managers(made) == [("painter", "Update", "")]
     entry = made["metadata"]["managedFields"][0]
     assert entry["fieldsType"] == "FieldsV1"

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-
 from tests.contract.wire import Server
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -65,7 +64,16 @@ async def test_pods_are_described(server: Server) -> None:
         "singularName": "pod",
         "namespaced": True,
         "kind": "Pod",
-        "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+        "verbs": [
+            "create",
+            "delete",
+            "deletecollection",
+            "get",
+            "list",
+            "patch",
+            "update",
+            "watch",
+        ],
         "shortNames": ["po"],
         "categories": ["all"],
     }
@@ -81,7 +89,11 @@ async def test_nodes_and_namespaces_are_not_namespaced(server: Server) -> None:
 async def test_subresources_name_the_kind_they_take(server: Server) -> None:
     core = await resources(server, "/api/v1")
     eviction = core["pods/eviction"]
-    assert (eviction["kind"], eviction["group"], eviction["version"]) == ("Eviction", "policy", "v1")
+    assert (eviction["kind"], eviction["group"], eviction["version"]) == (
+        "Eviction",
+        "policy",
+        "v1",
+    )
     assert core["pods/binding"]["kind"] == "Binding"
     assert core["pods/status"]["verbs"] == ["get", "patch", "update"]
     token = core["serviceaccounts/token"]
@@ -150,7 +162,9 @@ async def test_an_unchanged_discovery_is_not_sent_again(server: Server) -> None:
 async def test_a_client_may_fall_back_to_the_plain_form(server: Server) -> None:
     found = await server.get("/apis", headers={"Accept": f"{AGGREGATED},application/json"})
     assert found.ok()["kind"] == "APIGroupDiscoveryList"
-    wishes = "application/json;g=apidiscovery.k8s.io;v=v99;as=APIGroupDiscoveryList,application/json"
+    wishes = (
+        "application/json;g=apidiscovery.k8s.io;v=v99;as=APIGroupDiscoveryList,application/json"
+    )
     assert (await server.get("/apis", headers={"Accept": wishes})).ok()["kind"] == "APIGroupList"
 
 
@@ -158,7 +172,9 @@ async def test_the_version_is_told(server: Server) -> None:
     version = (await server.get("/version")).ok()
     assert version["major"] == "1"
     assert version["gitVersion"].startswith("v1.")
-    assert {"minor", "gitVersion", "gitCommit", "buildDate", "goVersion", "platform"} <= set(version)
+    assert {"minor", "gitVersion", "gitCommit", "buildDate", "goVersion", "platform"} <= set(
+        version
+    )
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])

@@ -1,7 +1,6 @@
 """Dry run: everything is checked and answered as if it were done, and nothing is kept."""
 
 import pytest
-
 from tests.contract.objects import Home, config_map, names, pod, simple
 from tests.contract.wire import Server
 
@@ -13,7 +12,9 @@ async def a(server: Server, home: Home) -> str:
 
 
 async def test_a_dry_create_keeps_nothing(server: Server, home: Home) -> None:
-    made = (await server.post(home("configmaps"), config_map("b", {"k": "v"}), dryRun="All")).ok(201)
+    made = (await server.post(home("configmaps"), config_map("b", {"k": "v"}), dryRun="All")).ok(
+        201
+    )
     assert made["metadata"]["uid"]
     assert made["metadata"]["creationTimestamp"]
     assert "resourceVersion" not in made["metadata"]

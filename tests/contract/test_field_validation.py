@@ -103,7 +103,9 @@ async def test_a_strategic_patch_is_checked_as_well(server: Server, home: Home) 
 async def test_an_apply_is_always_strict_about_types(server: Server, home: Home) -> None:
     answer = await server.apply(home("configmaps", "a"), {**config_map("a"), "dta": {}})
     answer.fails(
-        "failed to create typed patch object (" + home.name + '/a; /v1, Kind=ConfigMap): .dta: field not declared in schema'
+        "failed to create typed patch object ("
+        + home.name
+        + "/a; /v1, Kind=ConfigMap): .dta: field not declared in schema"
     )
 
 

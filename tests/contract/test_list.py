@@ -5,7 +5,6 @@ import json
 from typing import Any
 
 import pytest
-
 from tests.contract.objects import Home, config_map, everywhere, names, pod, simple
 from tests.contract.wire import Server
 
@@ -29,7 +28,9 @@ async def test_a_list_is_ordered_by_name_and_has_a_version(server: Server, five:
 
 
 async def test_items_of_a_list_do_not_repeat_their_kind(server: Server, five: str) -> None:
-    assert not any({"kind", "apiVersion"} & set(item) for item in (await server.get(five)).json["items"])
+    assert not any(
+        {"kind", "apiVersion"} & set(item) for item in (await server.get(five)).json["items"]
+    )
 
 
 async def test_an_empty_list_has_no_items_and_still_a_version(server: Server, home: Home) -> None:
@@ -38,7 +39,9 @@ async def test_an_empty_list_has_no_items_and_still_a_version(server: Server, ho
     assert int(found["metadata"]["resourceVersion"]) > 0
 
 
-async def test_a_list_over_all_namespaces_is_ordered_by_namespace(server: Server, five: str) -> None:
+async def test_a_list_over_all_namespaces_is_ordered_by_namespace(
+    server: Server, five: str
+) -> None:
     found = (await server.get(everywhere("configmaps"))).ok()
     keys = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found["items"]]
     assert keys == sorted(keys)
@@ -194,7 +197,9 @@ async def test_a_token_is_only_good_for_its_list(server: Server, five: str, home
     inside["start"] = "../../secrets"
     bad = base64.urlsafe_b64encode(json.dumps(inside).encode()).decode().rstrip("=")
     answer = await server.get(five, limit=2, **{"continue": bad})
-    answer.refused(400, "BadRequest", "invalid continue token: continue key is not valid: ../../secrets")
+    answer.refused(
+        400, "BadRequest", "invalid continue token: continue key is not valid: ../../secrets"
+    )
 
 
 async def test_version_zero_is_any_version(server: Server, five: str) -> None:
@@ -265,7 +270,9 @@ async def test_a_version_from_the_future_is_too_large(server: Server, five: str)
     now = int((await server.get(five)).ok()["metadata"]["resourceVersion"])
     answer = await server.get(five, resourceVersion=str(now + 100000))
     status = answer.refused(504, "Timeout")
-    assert status["message"].startswith(f"Timeout: Too large resource version: {now + 100000}, current: ")
+    assert status["message"].startswith(
+        f"Timeout: Too large resource version: {now + 100000}, current: "
+    )
     assert status["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
     assert status["details"]["retryAfterSeconds"] == 1
 

@@ -1,7 +1,6 @@
 """JSON, merge and strategic-merge patches: what they do, and what is said about those that cannot be."""
 
 import pytest
-
 from tests.contract.objects import Home, config_map, essence, pod, workload
 from tests.contract.wire import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Server
 
@@ -37,9 +36,7 @@ async def test_a_patch_without_a_change_keeps_the_version(server: Server, a: str
 async def test_a_patch_with_a_stale_version_is_a_conflict(server: Server, a: str) -> None:
     old = (await server.get(a)).ok()["metadata"]["resourceVersion"]
     (await server.patch(a, {"data": {"k": "w"}})).ok()
-    answer = await server.patch(
-        a, {"metadata": {"resourceVersion": old}, "data": {"k": "x"}}
-    )
+    answer = await server.patch(a, {"metadata": {"resourceVersion": old}, "data": {"k": "x"}})
     answer.refused(
         409,
         "Conflict",

@@ -94,7 +94,11 @@ async def test_writes_that_change_nothing_are_not_shown(server: Server, home: Ho
 async def test_other_namespaces_are_not_shown(server: Server, home: Home) -> None:
     path = home("configmaps")
     async with server.watch(path, resourceVersion=await version(server, path)) as watch:
-        (await server.post("/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "x-"}}))
+        (
+            await server.post(
+                "/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "x-"}}
+            )
+        )
         (await server.post(path, config_map("a"))).ok()
         assert shown([await watch.next()]) == [("ADDED", "a")]
 
@@ -224,8 +228,9 @@ async def test_a_match_without_a_stream_is_refused(server: Server, home: Home) -
         home("configmaps"), watch="1", resourceVersion="1", resourceVersionMatch="NotOlderThan"
     )
     status = answer.refused(422, "Invalid")
-    assert "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided" in (
-        status["message"]
+    assert (
+        "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        in (status["message"])
     )
 
 

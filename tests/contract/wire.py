@@ -167,11 +167,15 @@ class Server:
     async def delete(self, path: str, body: object = None, **options: Any) -> Answer:
         return await self.request("DELETE", path, body, **options)
 
-    async def patch(self, path: str, body: object, kind: str = MERGE_PATCH, **options: Any) -> Answer:
+    async def patch(
+        self, path: str, body: object, kind: str = MERGE_PATCH, **options: Any
+    ) -> Answer:
         headers = {"Content-Type": kind, **options.pop("headers", {})}
         return await self.request("PATCH", path, body, headers=headers, **options)
 
-    async def apply(self, path: str, body: object, manager: str = "tester", **options: Any) -> Answer:
+    async def apply(
+        self, path: str, body: object, manager: str = "tester", **options: Any
+    ) -> Answer:
         """Server-side apply."""
         return await self.patch(path, body, APPLY_PATCH, fieldManager=manager, **options)
 
@@ -215,6 +219,8 @@ class Server:
             usual["Impersonate-User"] = user
         if body is not None:
             usual["Content-Type"] = JSON
-        sent = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        sent = (
+            body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        )
         target = f"{path}?{urlencode(query, doseq=True)}" if query else path
         return Request(method, target, {**usual, **headers}, sent)

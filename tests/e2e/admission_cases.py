@@ -82,11 +82,7 @@ STANDARDS: dict[str, Object] = {
                 },
             },
             {"name": "d", "emptyDir": {}},
-<<<<<<< HEAD
-            {"name": "e", "configMap": {"name": "m"}},
-=======
             {"name": "e", "configMap": {"name": "m", "defaultMode": 420}},
->>>>>>> 50e5878707b52fb058af1c88075934a5123ce5f4
         ]
     ),
     "host ports": pod(

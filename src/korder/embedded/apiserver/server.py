@@ -2,7 +2,7 @@
 
 `korder.embedded` gives it a storage and serves it with `net.server`, or without sockets through `net.inprocess`. The parts of a
 cluster's rules come in by the constructor: the catalogue of kinds, who is let in, the admission chain, special
-subresources, tables. Every request that can be sent is answered with a Status at least; what a bug lets through is logged and
+subresources. Every request that can be sent is answered with a Status at least; what a bug lets through is logged and
 answered 500, never raised.
 """
 
@@ -26,7 +26,6 @@ from korder.embedded.apiserver.serving.call import Enter, Special, World
 from korder.embedded.apiserver.serving.definitions import Definitions
 from korder.embedded.apiserver.serving.registry import Registry
 from korder.embedded.apiserver.serving.sites import Site, Sites
-from korder.embedded.apiserver.serving.tables import Table, table as plain_table
 from korder.embedded.apiserver.storage import Storage
 from korder.embedded.apiserver.view import View
 from korder.net.http import Request
@@ -61,7 +60,6 @@ class Parts:
         chain: Admission.
         specials: Subresources and reviews with rules of their own, see `serving.call`.
         sites: What answers under a path of its own, such as `/openapi`.
-        table: Columns and rows.
         bootstrap: Objects every cluster has; those of kinds that are not served are passed over.
     """
 
@@ -70,7 +68,6 @@ class Parts:
     chain: Chain = field(default_factory=lambda: Chain(()))
     specials: Mapping[tuple[str, str, str], Special] = field(default_factory=dict)
     sites: Mapping[str, Site] = field(default_factory=dict)
-    table: Table = plain_table
     bootstrap: Sequence[Object] = bootstrap.OBJECTS
 
 
@@ -98,7 +95,6 @@ class ApiServer:
             now,
             rng,
             View(storage),
-            parts.table,
             parts.specials,
         )
         self._definitions = Definitions(self.world)

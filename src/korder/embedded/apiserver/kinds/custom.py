@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from korder.embedded.apiserver.kinds import objectmeta
-from korder.embedded.apiserver.kinds.resource import Column, Resource, Subresource
+from korder.embedded.apiserver.kinds.printing import custom as printing
+from korder.embedded.apiserver.kinds.resource import Resource, Subresource
 from korder.embedded.apiserver.kinds.strategy import Causes, Object, Strategy
 from korder.embedded.apiserver.ownership import endpoints
 from korder.embedded.apiserver.ownership.endpoints import Endpoint
@@ -134,8 +135,7 @@ def _resource(definition: Object, version: Object) -> Resource:
         subresources=_subresources(strategy),
         list_kind=names.get("listKind", ""),
         custom=True,
-        columns=_columns(version),
-        returns_deleted=False,
+        printer=printing.printer(version.get("additionalPrinterColumns")),
     )
 
 
@@ -147,17 +147,3 @@ def _subresources(strategy: CustomStrategy) -> tuple[Subresource, ...]:
     if strategy.scale is not None:
         found.append(Subresource("scale", "Scale", verbs, "autoscaling", "v1"))
     return tuple(found)
-
-
-def _columns(version: Object) -> tuple[Column, ...]:
-    return tuple(
-        Column(
-            each["name"],
-            each["type"],
-            each["jsonPath"],
-            each.get("format", ""),
-            each.get("description", ""),
-            each.get("priority", 0),
-        )
-        for each in version.get("additionalPrinterColumns") or ()
-    )

@@ -13,18 +13,6 @@ ALL = "create", "delete", "deletecollection", "get", "list", "patch", "update", 
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column that a definition adds to tables; the path is relative to the object and begins with a dot."""
-
-    name: str
-    type: str
-    path: str
-    format: str = ""
-    description: str = ""
-    priority: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Subresource:
     """A part of an object with a path of its own; its kind may be another one (`Scale`, `Eviction`)."""
 
@@ -46,7 +34,6 @@ class Resource:
         printer: How its objects are shown in a table.
         virtual: Nothing is stored: a create is a question that is answered (reviews).
         custom: Whether it comes from a definition; its objects keep kind and version inside of lists.
-        columns: What a definition shows in tables; None leaves it to the kind.
         returns_deleted: Whether a deletion is answered with the object that is gone instead of a Status.
     """
 
@@ -65,7 +52,6 @@ class Resource:
     virtual: bool = False
     stored_as: str = ""
     custom: bool = False
-    columns: tuple[Column, ...] | None = None
     returns_deleted: bool = False
     printer: Printer = PLAIN
 

@@ -23,7 +23,6 @@ from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.serving.negotiation import Form
 from korder.embedded.apiserver.serving.registry import Registry
 from korder.embedded.apiserver.serving.routing import Route
-from korder.embedded.apiserver.serving.tables import Table, table
 from korder.embedded.apiserver.storage import Key, Storage
 from korder.embedded.apiserver.view import View
 from korder.net.http import Request
@@ -54,7 +53,6 @@ class World:
     now: Callable[[], datetime]
     rng: random.Random
     view: View
-    table: Table = table
     specials: Mapping[tuple[str, str, str], "Special"] = field(default_factory=dict)
     followers: dict[str, "Follower"] = field(default_factory=dict)
     """Who has to act before a write of a stored resource is answered."""

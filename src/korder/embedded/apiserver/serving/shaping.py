@@ -1,6 +1,6 @@
 """Objects in the form a client asked for: themselves, their metadata alone, or a table of them.
 
-`server` and `watching` call it with JSON bytes. Rows of tables come from `World.table`, so that this room knows no columns.
+`server` and `watching` call it with JSON bytes. Rows of tables come from the printer of the resource.
 """
 
 from collections.abc import Sequence
@@ -84,10 +84,13 @@ def _table(call: Call, objects: Sequence[Object], meta: Object) -> Object:
     include = call.route.first("includeObject") or "Metadata"
     if include not in _INCLUDES:
         raise bad_request(f"unrecognized includeObject value: {include!r}")
-    columns, rows = call.world.table(call.resource, objects, call.world.now())
+    printer, now = call.resource.printer, call.world.now()
     found = []
-    for cells, obj in zip(rows, objects, strict=True):
-        row: Object = {"cells": cells}
+    for obj in objects:
+        row: Object = {"cells": printer.cells(obj, now)}
+        conditions = printer.conditions(obj)
+        if conditions:
+            row["conditions"] = conditions
         if include == "Object":
             whole = {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
             row["object"] = {**whole, **obj}
@@ -98,6 +101,6 @@ def _table(call: Call, objects: Sequence[Object], meta: Object) -> Object:
         "kind": _TABLE,
         "apiVersion": f"meta.k8s.io/{call.form.version}",
         "metadata": meta,
-        "columnDefinitions": columns,
+        "columnDefinitions": [column.definition() for column in printer.columns],
         "rows": found,
     }
