@@ -42,7 +42,9 @@ def rule(**members: Any) -> Object:
 
 def policy(**members: Any) -> Object:
     matching = {"resourceRules": [rule()]}
-    return named(spec={"matchConstraints": matching, "validations": [{"expression": "true"}], **members})
+    return named(
+        spec={"matchConstraints": matching, "validations": [{"expression": "true"}], **members}
+    )
 
 
 def event(**members: Any) -> Object:
@@ -65,15 +67,25 @@ def new_event(**members: Any) -> Object:
 
 LONG = "a" * 254
 CM, NS, NODE, SECRET, SVC = "configmaps", "namespaces", "nodes", "secrets", "services"
-LEASE, PC, PDB = "leases.coordination.k8s.io", "priorityclasses.scheduling.k8s.io", "poddisruptionbudgets.policy"
+LEASE, PC, PDB = (
+    "leases.coordination.k8s.io",
+    "priorityclasses.scheduling.k8s.io",
+    "poddisruptionbudgets.policy",
+)
 RBAC = "rbac.authorization.k8s.io"
 ROLE, BINDING = f"roles.{RBAC}", f"rolebindings.{RBAC}"
 CROLE, CBINDING = f"clusterroles.{RBAC}", f"clusterrolebindings.{RBAC}"
 EVENT, NEW_EVENT = "events", "events.events.k8s.io"
 QUOTA, LIMITS = "resourcequotas", "limitranges"
 ADMISSION = "admissionregistration.k8s.io"
-VWC, MWC = f"validatingwebhookconfigurations.{ADMISSION}", f"mutatingwebhookconfigurations.{ADMISSION}"
-VAP, VAPB = f"validatingadmissionpolicies.{ADMISSION}", f"validatingadmissionpolicybindings.{ADMISSION}"
+VWC, MWC = (
+    f"validatingwebhookconfigurations.{ADMISSION}",
+    f"mutatingwebhookconfigurations.{ADMISSION}",
+)
+VAP, VAPB = (
+    f"validatingadmissionpolicies.{ADMISSION}",
+    f"validatingadmissionpolicybindings.{ADMISSION}",
+)
 MAP, MAPB = f"mutatingadmissionpolicies.{ADMISSION}", f"mutatingadmissionpolicybindings.{ADMISSION}"
 
 CREATES: list[tuple[str, str, Object]] = [
@@ -92,7 +104,11 @@ CREATES: list[tuple[str, str, Object]] = [
     ("an annotation key with capitals", CM, meta(annotations={"Example.com/A": "c"})),
     ("large annotations", CM, meta(annotations={"a": "b" * 262145})),
     ("an owner without members", CM, meta(ownerReferences=[{}])),
-    ("two controllers", CM, meta(ownerReferences=[owner(controller=True), owner(name="c", controller=True)])),
+    (
+        "two controllers",
+        CM,
+        meta(ownerReferences=[owner(controller=True), owner(name="c", controller=True)]),
+    ),
     ("an event as owner", CM, meta(ownerReferences=[owner(kind="Event")])),
     ("a bad finalizer", CM, meta(finalizers=["a b"])),
     ("a finalizer without a domain", CM, meta(finalizers=["abc"])),
@@ -108,39 +124,97 @@ CREATES: list[tuple[str, str, Object]] = [
     ("a namespace with a bad finalizer", NS, named("NAME", spec={"finalizers": ["a b"]})),
     ("a node", NODE, named("NAME")),
     ("a node with a status", NODE, named("NAME", status={"capacity": {"cpu": "4"}})),
-    ("a node with taints", NODE, named("NAME", spec={"taints": [{"key": "a", "effect": "NoSchedule"}]})),
-    ("bad taints", NODE, named("NAME", spec={"taints": [{"key": "a b", "value": "-", "effect": "No"}, {"key": "c"}]})),
-    ("repeated taints", NODE, named("NAME", spec={"taints": [{"key": "a", "effect": "NoSchedule"}] * 2})),
+    (
+        "a node with taints",
+        NODE,
+        named("NAME", spec={"taints": [{"key": "a", "effect": "NoSchedule"}]}),
+    ),
+    (
+        "bad taints",
+        NODE,
+        named(
+            "NAME", spec={"taints": [{"key": "a b", "value": "-", "effect": "No"}, {"key": "c"}]}
+        ),
+    ),
+    (
+        "repeated taints",
+        NODE,
+        named("NAME", spec={"taints": [{"key": "a", "effect": "NoSchedule"}] * 2}),
+    ),
     ("a bad pod range", NODE, named("NAME", spec={"podCIDRs": ["a"]})),
-    ("two pod ranges of one family", NODE, named("NAME", spec={"podCIDRs": ["10.0.0.0/24", "10.0.1.0/24"]})),
+    (
+        "two pod ranges of one family",
+        NODE,
+        named("NAME", spec={"podCIDRs": ["10.0.0.0/24", "10.0.1.0/24"]}),
+    ),
     ("a secret", SECRET, named(data={"a": "Yg=="})),
     ("a secret with texts", SECRET, named(data={"a": "Yg=="}, stringData={"a": "c", "d": "e"})),
     ("a secret with a bad key", SECRET, named(data={"a b": "Yg=="})),
-    ("a token secret without an account", SECRET, named(type="kubernetes.io/service-account-token")),
+    (
+        "a token secret without an account",
+        SECRET,
+        named(type="kubernetes.io/service-account-token"),
+    ),
     ("a TLS secret without keys", SECRET, named(type="kubernetes.io/tls")),
     ("a TLS secret without a key", SECRET, named(type="kubernetes.io/tls", data={"tls.crt": ""})),
     ("a basic-auth secret without keys", SECRET, named(type="kubernetes.io/basic-auth")),
     ("an ssh secret without a key", SECRET, named(type="kubernetes.io/ssh-auth")),
     ("a docker secret without a key", SECRET, named(type="kubernetes.io/dockerconfigjson")),
-    ("a docker secret with a list", SECRET, named(type="kubernetes.io/dockerconfigjson", data={".dockerconfigjson": "W10="})),
+    (
+        "a docker secret with a list",
+        SECRET,
+        named(type="kubernetes.io/dockerconfigjson", data={".dockerconfigjson": "W10="}),
+    ),
     ("a secret of an own type", SECRET, named(type="example.com/own")),
     ("a service account", "serviceaccounts", named()),
     ("a service without ports", SVC, named(spec={})),
     ("a service of an unknown type", SVC, named(spec={"type": "Foo", "ports": [{"port": 80}]})),
-    ("a service with bad ports", SVC, named(spec={"ports": [{"port": 0, "protocol": "x"}, {"port": 80, "targetPort": "A_b"}]})),
-    ("a service with repeated ports", SVC, named(spec={"ports": [{"name": "a", "port": 80}, {"name": "a", "port": 80}]})),
+    (
+        "a service with bad ports",
+        SVC,
+        named(spec={"ports": [{"port": 0, "protocol": "x"}, {"port": 80, "targetPort": "A_b"}]}),
+    ),
+    (
+        "a service with repeated ports",
+        SVC,
+        named(spec={"ports": [{"name": "a", "port": 80}, {"name": "a", "port": 80}]}),
+    ),
     ("a headless service", SVC, named(spec={"clusterIP": "None", "selector": {"a": "b"}})),
     ("a headless service without a selector", SVC, named(spec={"clusterIP": "None"})),
     ("an external name", SVC, named(spec={"type": "ExternalName", "externalName": "a.b"})),
     ("an external name that is missing", SVC, named(spec={"type": "ExternalName"})),
-    ("a service with a bad affinity", SVC, named(spec={"sessionAffinity": "x", "ports": [{"port": 80}]})),
-    ("a service with client affinity", SVC, named(spec={"clusterIP": "None", "sessionAffinity": "ClientIP", "ports": [{"port": 80}]})),
-    ("a service with a bad selector", SVC, named(spec={"selector": {"a b": "c"}, "ports": [{"port": 80}]})),
+    (
+        "a service with a bad affinity",
+        SVC,
+        named(spec={"sessionAffinity": "x", "ports": [{"port": 80}]}),
+    ),
+    (
+        "a service with client affinity",
+        SVC,
+        named(spec={"clusterIP": "None", "sessionAffinity": "ClientIP", "ports": [{"port": 80}]}),
+    ),
+    (
+        "a service with a bad selector",
+        SVC,
+        named(spec={"selector": {"a b": "c"}, "ports": [{"port": 80}]}),
+    ),
     ("a node port without the type", SVC, named(spec={"ports": [{"port": 80, "nodePort": 30500}]})),
-    ("a node port out of range", SVC, named(spec={"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]})),
+    (
+        "a node port out of range",
+        SVC,
+        named(spec={"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]}),
+    ),
     ("an address that is none", SVC, named(spec={"clusterIP": "1.2", "ports": [{"port": 80}]})),
-    ("an address out of range", SVC, named(spec={"clusterIP": "192.168.1.1", "ports": [{"port": 80}]})),
-    ("an outside policy on an inside service", SVC, named(spec={"externalTrafficPolicy": "Local", "ports": [{"port": 80}]})),
+    (
+        "an address out of range",
+        SVC,
+        named(spec={"clusterIP": "192.168.1.1", "ports": [{"port": 80}]}),
+    ),
+    (
+        "an outside policy on an inside service",
+        SVC,
+        named(spec={"externalTrafficPolicy": "Local", "ports": [{"port": 80}]}),
+    ),
     ("a service name that begins with a digit", SVC, named("1a", spec={"clusterIP": "None"})),
     ("a service name with a dot", SVC, named("a.b", spec={"clusterIP": "None"})),
     ("a lease", LEASE, named(spec={"holderIdentity": "a", "leaseDurationSeconds": 15})),
@@ -158,47 +232,347 @@ CREATES: list[tuple[str, str, Object]] = [
     ("a budget with a bad percentage", PDB, named(spec={"minAvailable": "a"})),
     ("a budget above all", PDB, named(spec={"maxUnavailable": "101%"})),
     ("a negative budget", PDB, named(spec={"maxUnavailable": -1})),
-    ("a budget with a bad selector", PDB, named(spec={"minAvailable": 1, "selector": {"matchExpressions": [{"key": "a", "operator": "x"}]}})),
-    ("a budget with a bad policy", PDB, named(spec={"minAvailable": 1, "unhealthyPodEvictionPolicy": "x"})),
+    (
+        "a budget with a bad selector",
+        PDB,
+        named(
+            spec={
+                "minAvailable": 1,
+                "selector": {"matchExpressions": [{"key": "a", "operator": "x"}]},
+            }
+        ),
+    ),
+    (
+        "a budget with a bad policy",
+        PDB,
+        named(spec={"minAvailable": 1, "unhealthyPodEvictionPolicy": "x"}),
+    ),
     ("a role", ROLE, named(rules=[{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}])),
     ("a role with an odd name", ROLE, named("system:a:B_c")),
     ("a role with a slash", ROLE, named("a/b")),
     ("a role with empty rules", ROLE, named(rules=[{}])),
     ("a role about paths", ROLE, named(rules=[{"verbs": ["get"], "nonResourceURLs": ["/a"]}])),
-    ("a cluster role about paths", CROLE, named("NAME", rules=[{"verbs": ["get"], "nonResourceURLs": ["/a"]}])),
-    ("a cluster role about both", CROLE, named("NAME", rules=[{"verbs": ["get"], "nonResourceURLs": ["/a"], "resources": ["pods"]}])),
+    (
+        "a cluster role about paths",
+        CROLE,
+        named("NAME", rules=[{"verbs": ["get"], "nonResourceURLs": ["/a"]}]),
+    ),
+    (
+        "a cluster role about both",
+        CROLE,
+        named("NAME", rules=[{"verbs": ["get"], "nonResourceURLs": ["/a"], "resources": ["pods"]}]),
+    ),
     ("an empty aggregation", CROLE, named("NAME", aggregationRule={})),
-    ("a binding", BINDING, named(roleRef={"kind": "Role", "name": "a"}, subjects=[{"kind": "User", "name": "u"}])),
+    (
+        "a binding",
+        BINDING,
+        named(roleRef={"kind": "Role", "name": "a"}, subjects=[{"kind": "User", "name": "u"}]),
+    ),
     ("a binding to nothing", BINDING, named()),
-    ("a binding to another kind", BINDING, named(roleRef={"kind": "Pod", "name": "a", "apiGroup": "x"})),
-    ("a binding of odd subjects", BINDING, named(roleRef={"kind": "Role", "name": "a"}, subjects=[{"kind": "x"}, {"kind": "ServiceAccount", "name": "A", "apiGroup": "x"}, {"kind": "Group", "name": "g", "apiGroup": "x"}])),
+    (
+        "a binding to another kind",
+        BINDING,
+        named(roleRef={"kind": "Pod", "name": "a", "apiGroup": "x"}),
+    ),
+    (
+        "a binding of odd subjects",
+        BINDING,
+        named(
+            roleRef={"kind": "Role", "name": "a"},
+            subjects=[
+                {"kind": "x"},
+                {"kind": "ServiceAccount", "name": "A", "apiGroup": "x"},
+                {"kind": "Group", "name": "g", "apiGroup": "x"},
+            ],
+        ),
+    ),
     ("a cluster binding to a role", CBINDING, named("NAME", roleRef={"kind": "Role", "name": "a"})),
-    ("a cluster binding of an account without a namespace", CBINDING, named("NAME", roleRef={"kind": "ClusterRole", "name": "a"}, subjects=[{"kind": "ServiceAccount", "name": "a"}])),
+    (
+        "a cluster binding of an account without a namespace",
+        CBINDING,
+        named(
+            "NAME",
+            roleRef={"kind": "ClusterRole", "name": "a"},
+            subjects=[{"kind": "ServiceAccount", "name": "a"}],
+        ),
+    ),
     ("an event", EVENT, event(reason="r", message="m")),
     ("an event of another namespace", EVENT, named(involvedObject={"namespace": "other"})),
     ("an event without a namespace", EVENT, named(involvedObject={})),
     ("an event with a time", EVENT, event(eventTime="2026-01-01T00:00:00.000000Z")),
     ("a new event", NEW_EVENT, new_event()),
     ("a new event without anything", NEW_EVENT, named()),
-    ("a new event with old members", NEW_EVENT, new_event(deprecatedCount=3, deprecatedSource={"component": "a"})),
-    ("a new event with a bad series", NEW_EVENT, new_event(series={"count": 1, "lastObservedTime": None})),
+    (
+        "a new event with old members",
+        NEW_EVENT,
+        new_event(deprecatedCount=3, deprecatedSource={"component": "a"}),
+    ),
+    (
+        "a new event with a bad series",
+        NEW_EVENT,
+        new_event(series={"count": 1, "lastObservedTime": None}),
+    ),
     ("a new event of a bad type", NEW_EVENT, new_event(type="x")),
     ("a new event with long texts", NEW_EVENT, new_event(action="a" * 129, note="n" * 1025)),
+    ("a webhook", VWC, named("NAME", webhooks=[hook(rules=[rule()])])),
+    (
+        "a mutating webhook at a service",
+        MWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(clientConfig={"service": {"namespace": "a", "name": "b", "path": "/x"}})
+            ],
+        ),
+    ),
+    ("a webhook without anything", VWC, named("NAME", webhooks=[{"name": "a"}])),
+    (
+        "a webhook with a bad name",
+        VWC,
+        named("NAME", webhooks=[hook(name="a.b"), hook(name="A.b.c")]),
+    ),
+    ("webhooks of one name", VWC, named("NAME", webhooks=[hook(), hook()])),
+    (
+        "a webhook with both clients",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(clientConfig={"url": "https://a", "service": {"namespace": "a", "name": "b"}})
+            ],
+        ),
+    ),
+    (
+        "a webhook with a bad url",
+        VWC,
+        named("NAME", webhooks=[hook(clientConfig={"url": "http://u@a/b?c#d"})]),
+    ),
+    (
+        "a webhook with a bad service",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(
+                    clientConfig={
+                        "service": {"namespace": "", "name": "b", "path": "x//Y", "port": 0}
+                    }
+                )
+            ],
+        ),
+    ),
+    (
+        "a webhook with bad rules",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(
+                    rules=[
+                        rule(
+                            operations=["*", "X"],
+                            apiGroups=["*", "a"],
+                            apiVersions=[""],
+                            resources=["*/*", "a"],
+                            scope="x",
+                        ),
+                        {},
+                    ]
+                )
+            ],
+        ),
+    ),
+    (
+        "a webhook with wild resources",
+        VWC,
+        named("NAME", webhooks=[hook(rules=[rule(resources=["a/*", "a/b", "*", "c"])])]),
+    ),
+    (
+        "a webhook with bad words",
+        MWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(
+                    failurePolicy="x",
+                    matchPolicy="x",
+                    sideEffects="Some",
+                    timeoutSeconds=31,
+                    reinvocationPolicy="x",
+                    admissionReviewVersions=["v2", "v2"],
+                )
+            ],
+        ),
+    ),
+    (
+        "a webhook with bad selectors",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(
+                    namespaceSelector={"matchLabels": {"a b": "c"}},
+                    objectSelector={"matchExpressions": [{"key": "a", "operator": "In"}]},
+                )
+            ],
+        ),
+    ),
+    (
+        "a webhook with a condition",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(matchConditions=[{"name": "a", "expression": "object.metadata.name == 'x'"}])
+            ],
+        ),
+    ),
+    (
+        "a webhook with bad conditions",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(
+                    matchConditions=[
+                        {"name": "a b", "expression": "object."},
+                        {"name": "a", "expression": "1"},
+                        {"expression": ""},
+                    ]
+                )
+            ],
+        ),
+    ),
+    ("a policy", VAP, policy() | {"metadata": {"name": "NAME"}}),
+    (
+        "a policy with variables",
+        VAP,
+        policy(
+            variables=[{"name": "a", "expression": "1"}],
+            validations=[{"expression": "variables.a == 1", "message": "m", "reason": "Invalid"}],
+        )
+        | {"metadata": {"name": "NAME"}},
+    ),
+    ("a policy without anything", VAP, named("NAME", spec={})),
+    (
+        "a policy with bad expressions",
+        VAP,
+        policy(
+            validations=[
+                {"expression": "foo"},
+                {"expression": "1"},
+                {"expression": "true", "message": " ", "messageExpression": "1", "reason": "x"},
+            ]
+        )
+        | {"metadata": {"name": "NAME"}},
+    ),
+    (
+        "a policy with bad parameters",
+        VAP,
+        policy(paramKind={"apiVersion": "A/b/c", "kind": "a b"}) | {"metadata": {"name": "NAME"}},
+    ),
+    (
+        "a policy with bad variables",
+        VAP,
+        policy(variables=[{"name": "a-b", "expression": "1"}, {"name": "", "expression": ""}])
+        | {"metadata": {"name": "NAME"}},
+    ),
+    (
+        "a policy binding",
+        VAPB,
+        named("NAME", spec={"policyName": "a", "validationActions": ["Deny"]}),
+    ),
+    ("a policy binding to nothing", VAPB, named("NAME", spec={})),
+    (
+        "a policy binding with bad actions",
+        VAPB,
+        named("NAME", spec={"policyName": "A", "validationActions": ["Deny", "Warn", "Warn", "x"]}),
+    ),
+    (
+        "a policy binding with bad parameters",
+        VAPB,
+        named(
+            "NAME",
+            spec={
+                "policyName": "a",
+                "validationActions": ["Deny"],
+                "paramRef": {"name": "a", "selector": {}},
+            },
+        ),
+    ),
+    (
+        "a mutating policy binding",
+        MAPB,
+        named("NAME", spec={"policyName": "a", "matchResources": {}}),
+    ),
+    ("a mutating policy without anything", MAP, named("NAME", spec={})),
+    (
+        "a mutating policy",
+        MAP,
+        named(
+            "NAME",
+            spec={
+                "reinvocationPolicy": "Never",
+                "matchConstraints": {"resourceRules": [rule()]},
+                "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}],
+            },
+        ),
+    ),
 ]
 
 UPDATES: list[tuple[str, str, Object, Object]] = [
     ("a bad label", CM, named(), meta(labels={"a b": "c"})),
-    ("frozen data", CM, named(data={"a": "b"}, immutable=True), named(data={"a": "c"}, immutable=True)),
+    (
+        "frozen data",
+        CM,
+        named(data={"a": "b"}, immutable=True),
+        named(data={"a": "c"}, immutable=True),
+    ),
     ("frozen no more", CM, named(data={"a": "b"}, immutable=True), named(data={"a": "b"})),
     ("another type of secret", SECRET, named(), named(type="example.com/own")),
-    ("a frozen secret", SECRET, named(data={"a": "Yg=="}, immutable=True), named(data={"a": "Yw=="}, immutable=True)),
-    ("another pod range", NODE, named("NAME", spec={"podCIDRs": ["10.0.0.0/24"]}), named("NAME", spec={"podCIDRs": ["10.0.1.0/24"]})),
-    ("another provider", NODE, named("NAME", spec={"providerID": "a"}), named("NAME", spec={"providerID": "b"})),
+    (
+        "a frozen secret",
+        SECRET,
+        named(data={"a": "Yg=="}, immutable=True),
+        named(data={"a": "Yw=="}, immutable=True),
+    ),
+    (
+        "another pod range",
+        NODE,
+        named("NAME", spec={"podCIDRs": ["10.0.0.0/24"]}),
+        named("NAME", spec={"podCIDRs": ["10.0.1.0/24"]}),
+    ),
+    (
+        "another provider",
+        NODE,
+        named("NAME", spec={"providerID": "a"}),
+        named("NAME", spec={"providerID": "b"}),
+    ),
     ("another priority", PC, named("NAME", value=5), named("NAME", value=6)),
-    ("another preemption", PC, named("NAME", value=5), named("NAME", value=5, preemptionPolicy="Never")),
-    ("another role", BINDING, named(roleRef={"kind": "Role", "name": "a"}), named(roleRef={"kind": "Role", "name": "b"})),
+    (
+        "another preemption",
+        PC,
+        named("NAME", value=5),
+        named("NAME", value=5, preemptionPolicy="Never"),
+    ),
+    (
+        "another role",
+        BINDING,
+        named(roleRef={"kind": "Role", "name": "a"}),
+        named(roleRef={"kind": "Role", "name": "b"}),
+    ),
     ("another reason", NEW_EVENT, new_event(), new_event(reason="Other")),
     ("another note of an event", EVENT, event(message="a"), event(message="b")),
-    ("another namespace finalizer", NS, named("NAME"), named("NAME", spec={"finalizers": ["example.com/a"]})),
-    ("another cluster address", SVC, named(spec={"clusterIP": "None"}), named(spec={"clusterIP": "10.96.3.3", "ports": [{"port": 80}]})),
+    (
+        "another namespace finalizer",
+        NS,
+        named("NAME"),
+        named("NAME", spec={"finalizers": ["example.com/a"]}),
+    ),
+    (
+        "another cluster address",
+        SVC,
+        named(spec={"clusterIP": "None"}),
+        named(spec={"clusterIP": "10.96.3.3", "ports": [{"port": 80}]}),
+    ),
 ]

@@ -16,6 +16,7 @@ from korder.embedded.apiserver.kinds.leases import Leases
 from korder.embedded.apiserver.kinds.namespaces import Namespaces
 from korder.embedded.apiserver.kinds.nodes import Nodes
 from korder.embedded.apiserver.kinds.plain import Plain
+from korder.embedded.apiserver.kinds.policies import Policies, PolicyBindings
 from korder.embedded.apiserver.kinds.printer import PLAIN, Printer
 from korder.embedded.apiserver.kinds.printing import cluster, pods, rules, storage, workloads
 from korder.embedded.apiserver.kinds.priorities import PriorityClasses
@@ -23,6 +24,7 @@ from korder.embedded.apiserver.kinds.rbac import RoleBindings, Roles
 from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
 from korder.embedded.apiserver.kinds.services import Services
 from korder.embedded.apiserver.kinds.strategy import Strategy
+from korder.embedded.apiserver.kinds.webhookconfigurations import WebhookConfigurations
 
 _PART: Final = "get", "patch", "update"
 _CREATE: Final = ("create",)
@@ -201,6 +203,9 @@ _JUDGED: Final[Mapping[str, _Maker]] = {
     "ConfigMap": ConfigMaps,
     "Event": Events,
     "Lease": Leases,
+    "MutatingAdmissionPolicy": Policies,
+    "MutatingAdmissionPolicyBinding": PolicyBindings,
+    "MutatingWebhookConfiguration": WebhookConfigurations,
     "Namespace": Namespaces,
     "Node": Nodes,
     "PodDisruptionBudget": Budgets,
@@ -209,6 +214,9 @@ _JUDGED: Final[Mapping[str, _Maker]] = {
     "RoleBinding": RoleBindings,
     "Secret": Secrets,
     "Service": Services,
+    "ValidatingAdmissionPolicy": Policies,
+    "ValidatingAdmissionPolicyBinding": PolicyBindings,
+    "ValidatingWebhookConfiguration": WebhookConfigurations,
 }
 _PRINTERS: Final[Mapping[str, Printer]] = {
     "Pod": pods.PODS,

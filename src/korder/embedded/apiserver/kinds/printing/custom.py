@@ -15,7 +15,11 @@ from korder.embedded.apiserver.kinds.printing.cells import since
 
 Step = Callable[[Any], Iterable[Any]]
 
-AGE: Final[Mapping[str, Any]] = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+AGE: Final[Mapping[str, Any]] = {
+    "name": "Age",
+    "type": "date",
+    "jsonPath": ".metadata.creationTimestamp",
+}
 """The column of a definition that names none."""
 
 _STEP: Final = re.compile(
