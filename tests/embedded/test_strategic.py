@@ -9,8 +9,8 @@ import pytest
 from korder.embedded.apiserver.ownership import builtin, strategic
 from korder.embedded.apiserver.ownership.strategic import StrategicRefused
 
-POD = builtin.find("Pod")
-CONFIG_MAP = builtin.find("ConfigMap")
+POD = builtin.find("v1", "Pod")
+CONFIG_MAP = builtin.find("v1", "ConfigMap")
 
 
 def pod(**spec: Any) -> dict[str, Any]:
@@ -149,7 +149,9 @@ def deleting(**members: Any) -> dict[str, Any]:
 )
 def test_a_patch_is_laid_over_the_object(live: Any, patch: Any, expected: Any) -> None:
     structure = (
-        POD if "selector" not in live.get("spec", {}) else builtin.find("PodDisruptionBudget")
+        POD
+        if "selector" not in live.get("spec", {})
+        else builtin.find("policy/v1", "PodDisruptionBudget")
     )
     before, sent = deepcopy(live), deepcopy(patch)
     assert strategic.patch(structure, live, patch) == expected

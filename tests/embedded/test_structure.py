@@ -5,6 +5,9 @@ import pytest
 from korder.api import manifests
 from korder.embedded.apiserver.ownership import builtin, endpoints, fieldsets
 from korder.embedded.apiserver.ownership.structure import LEAF, Form, Node, of_schema
+from korder.embedded.apiserver.types import table
+
+VERSIONS = {kind: api_version for api_version, kind in table.kinds()}
 
 
 def at(node: Node, path: str) -> Node:
@@ -36,7 +39,7 @@ def at(node: Node, path: str) -> Node:
 def test_lists_are_merged_by_their_keys(
     kind: str, path: str, keys: dict[str, object], merge_key: str | None
 ) -> None:
-    node = at(builtin.find(kind), path)
+    node = at(builtin.find(VERSIONS[kind], kind), path)
     assert (node.form, dict(node.keys), node.merge_key) == (Form.LIST, keys, merge_key)
 
 
@@ -55,21 +58,26 @@ def test_lists_are_merged_by_their_keys(
     ],
 )
 def test_what_has_one_owner_is_a_leaf(kind: str, path: str) -> None:
-    assert at(builtin.find(kind), path) is LEAF
+    assert at(builtin.find(VERSIONS[kind], kind), path) is LEAF
 
 
 def test_conditions_of_jobs_have_one_owner_but_are_patched_by_type() -> None:
-    node = at(builtin.find("Job"), "status.conditions")
+    node = at(builtin.find("batch/v1", "Job"), "status.conditions")
     assert (node.form, node.merge_key) == (Form.LEAF, "type")
 
 
-def test_of_a_kind_we_do_not_know_only_the_metadata_is_merged() -> None:
-    assert [*builtin.find("Unheard").fields] == ["metadata"]
+def test_what_is_taken_as_a_whole_elsewhere_may_be_merged_in_one_place() -> None:
+    assert at(builtin.find("v1", "PersistentVolume"), "spec.claimRef").form is Form.MAP
 
 
-def test_every_type_of_the_table_can_be_read() -> None:
-    for kind in builtin._MEMBERS:
-        assert builtin.find(kind).form is Form.MAP
+def test_a_kind_we_do_not_know_is_none() -> None:
+    with pytest.raises(table.UnknownType):
+        builtin.find("v1", "Unheard")
+
+
+def test_every_kind_of_the_table_has_a_structure() -> None:
+    for api_version, kind in table.kinds():
+        assert builtin.find(api_version, kind).form is Form.MAP
 
 
 def test_nobody_adds_what_an_empty_object_has() -> None:
@@ -135,7 +143,7 @@ def test_a_schema_says_what_is_merged() -> None:
 def test_an_endpoint_passes_over_what_it_does_not_change(
     kind: str, subresource: str, reset: list[str]
 ) -> None:
-    endpoint = endpoints.builtin("v1", kind, subresource)
+    endpoint = endpoints.builtin(VERSIONS[kind], kind, subresource)
     assert [fieldsets.describe(path) for path in endpoint.reset.paths()] == reset
 
 

@@ -202,7 +202,7 @@ func (w *writer) facts(field reflect.StructField, property spec.Schema, required
 	if key := field.Tag.Get("patchMergeKey"); key != "" {
 		text += ";key=" + key
 	}
-	if property.Default != nil && !trivial(property.Default, field.Type) {
+	if property.Default != nil && !trivial(property.Default, field) {
 		encoded, err := json.Marshal(property.Default)
 		must(err)
 		text += ";default=" + string(encoded)
@@ -220,15 +220,14 @@ func (w *writer) facts(field reflect.StructField, property spec.Schema, required
 	return text
 }
 
-// trivial says whether a default is what Go has anyhow.
-func trivial(value interface{}, t reflect.Type) bool {
-	if t.Kind() == reflect.Pointer {
-		return false
-	}
+// trivial says whether a default is what Go writes anyhow.
+func trivial(value interface{}, field reflect.StructField) bool {
 	encoded, err := json.Marshal(value)
 	must(err)
 	switch string(encoded) {
-	case `""`, "0", "false", "{}":
+	case `""`, "0", "false":
+		return field.Type.Kind() != reflect.Pointer && !strings.Contains(field.Tag.Get("json"), ",omit")
+	case "{}":
 		return true
 	}
 	return false

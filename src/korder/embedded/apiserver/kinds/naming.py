@@ -4,7 +4,7 @@ Every check of a kind calls these; each returns what is wrong with a text, in th
 good one. Whoever calls says which field it was.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import re
 from typing import Any, Final
 
@@ -175,7 +175,7 @@ def selector(field: str, given: Mapping[str, Any] | None) -> Iterator[Cause]:
 
 
 def _requirement(field: str, one: Mapping[str, Any]) -> Iterator[Cause]:
-    values: Iterable[str] = one.get("values") or ()
+    values: Sequence[str] = one.get("values") or ()
     operator = one.get("operator", "")
     if operator in ("In", "NotIn"):
         if not values:

@@ -65,7 +65,7 @@ def builtin(api_version: str, kind: str, subresource: str = "") -> Endpoint:
     return Endpoint(
         api_version,
         kind,
-        table.find(kind),
+        table.find(api_version, kind),
         subresource,
         _fields(unchanged),
         table.empty(api_version, kind),

@@ -1,6 +1,6 @@
 """What an object is made of, as far as merging asks.
 
-`builtin` writes these descriptions down for the kinds of Kubernetes, `of_schema` derives them from the schema of a CRD;
+`builtin` draws these descriptions from the types of Kubernetes, `of_schema` derives them from the schema of a CRD;
 `merging` and `strategic` walk along them. A description is smaller than a schema: a member that is not mentioned is a
 leaf, owned and replaced as a whole, whatever its value is. Only what is merged piece by piece has to be said.
 """

@@ -3,6 +3,7 @@
 `values` calls it. `korder.api.instant` knows what an instant is; here are only the two layouts and the sentences.
 """
 
+from datetime import datetime
 import re
 
 from korder.api import instant
@@ -20,21 +21,23 @@ _STEPS = (
     (r"-", "-", "", 0),
     (r"\d\d", "02", "day", 31),
     (r"T", "T", "", 0),
-    (r"\d\d", "15", "hour", 23),
+    (r"\d\d?", "15", "hour", 23),
     (r":", ":", "", 0),
     (r"\d\d", "04", "minute", 59),
     (r":", ":", "", 0),
     (r"\d\d", "05", "second", 59),
 )
 _FRACTION = re.compile(r"[.,]\d+")
-_MICROS = re.compile(r"\.\d{6}(?!\d)")
-_ZONE = re.compile(r"Z|[+-]\d\d:\d\d")
+_MICROS = re.compile(r"\.\d{6}")
+_WHOLE_MICROS = re.compile(r"\.\d{6}(?!\d)")
+_ZONE = re.compile(r"Z|[+-](\d\d):\d\d")
+_SHORT_HOUR = re.compile(r"(?<=T)\d(?=:)")
 
 
 def read(text: str) -> str:
     """Reads a `Time`: whole seconds are kept."""
     try:
-        return instant.render(instant.parse(text))
+        return instant.render(_parsed(text))
     except ValueError:
         raise _why(text, _LAYOUT) from None
 
@@ -42,12 +45,16 @@ def read(text: str) -> str:
 def read_micro(text: str) -> str:
     """Reads a `MicroTime`, which must have six digits after the point."""
     try:
-        parsed = instant.parse(text)
+        parsed = _parsed(text)
     except ValueError:
         raise _why(text, _MICRO_LAYOUT) from None
-    if _MICROS.search(text) is None:
+    if _WHOLE_MICROS.search(text) is None:
         raise _why(text, _MICRO_LAYOUT)
     return instant.render_micro(parsed)
+
+
+def _parsed(text: str) -> datetime:
+    return instant.parse(_SHORT_HOUR.sub(r"0\g<0>", text))
 
 
 def _why(text: str, layout: str) -> Mismatch:
@@ -75,7 +82,9 @@ def _after_seconds(text: str, layout: str, rest: str) -> Mismatch:
     if rest[zone.end() :]:
         extra = fielderrors.quote(rest[zone.end() :])
         return said(f"parsing time {quoted}: extra text: {extra}")
-    return said(f"parsing time {quoted}: day out of range")
+    hours = int(zone[1] or 0)
+    unit = "time zone offset hour" if hours > 24 else "day"
+    return said(f"parsing time {quoted}: {unit} out of range")
 
 
 def _cannot(text: str, layout: str, rest: str, element: str) -> Mismatch:

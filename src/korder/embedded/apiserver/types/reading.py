@@ -79,6 +79,11 @@ def _zero(of: Type) -> _Zero:
     return lambda: value
 
 
+def _zero_item(of: Type) -> _Zero:
+    """What stands for null in a list or a map: storing leaves nothing else of bytes that are not there."""
+    return str if of.form == "bytes" else _zero(of)
+
+
 class _Struct:
     """The reader of a struct, compiled when it meets its first object: a schema contains schemas."""
 
@@ -163,7 +168,7 @@ def _complete(unknown: Unknown, known: int, step: str) -> int:
 
 def _list(of: Type) -> _Reader:
     item = _inner(of)
-    reader, make, plain = _reader(item), _zero(item), _PLAIN.get(item.form)
+    reader, make, plain = _reader(item), _zero_item(item), _PLAIN.get(item.form)
 
     def read(value: Any, unknown: Unknown) -> Any:
         if type(value) is not list:
@@ -182,7 +187,7 @@ def _list(of: Type) -> _Reader:
 
 def _map(of: Type) -> _Reader:
     item = _inner(of)
-    reader, make, plain = _reader(item), _zero(item), _PLAIN.get(item.form)
+    reader, make, plain = _reader(item), _zero_item(item), _PLAIN.get(item.form)
 
     def read(value: Any, unknown: Unknown) -> Any:
         if type(value) is not dict:

@@ -9,7 +9,7 @@ next to nothing. Its notation:
     name@Embedded?~:type;fact;fact=value   a member: the structs it was inlined from, ? omitempty, ~ omitzero
     *T  []T  {}T  {Key}T  bytes  @form     pointer, list, map, map with named keys, base64, a type that reads itself
 
-Facts are `required`, how a list is merged by apply (`atomic`, `set`, `map=keys`; `atomic` also of maps and structs), by
+Facts are `required`, how a list is merged by apply (`atomic`, `set`, `map=keys`; `atomic` also of maps and structs, `granular` against it), by
 strategic merge patches (`patch=strategies`, `key=member`), `default=JSON` and `enum=values`.
 """
 

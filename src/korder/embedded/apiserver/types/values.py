@@ -4,20 +4,21 @@
 """
 
 import base64
-import binascii
 from collections.abc import Callable, Mapping
 import re
 from typing import Any
 
 from korder.api import quantity
-from korder.embedded.apiserver.types import gotime
+from korder.embedded.apiserver.types import base64error, gotime
 from korder.embedded.apiserver.types.mismatch import not_a, said, wrong
 
 Reader = Callable[[Any], Any]
 
-_QUANTITY_RULE = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
-_QUANTITY = re.compile(_QUANTITY_RULE.replace("$", r"\Z"))
-_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
+_NO_QUANTITY = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+_QUANTITY = re.compile(r"(?=.)[+-]?[0-9]*(\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*")
+_NO_DIGITS = re.compile(r"(?=.)[+-]?\.?([KMGTPE]i|[numkMGTPE])?")
 _EXACT = 1e21
 
 _RANGES = {
@@ -94,24 +95,21 @@ def _float(go: str) -> Reader:
 
 
 def _bytes(go: str) -> Reader:
+    byte = _whole("uint8", *_RANGES["uint8"])
+
     def read(value: Any) -> Any:
+        if type(value) is list:
+            return base64.b64encode(bytes(map(byte, value))).decode()
         if type(value) is not str:
             raise wrong(value, go)
-        bare = value.replace("\r", "").replace("\n", "")
         try:
-            data = base64.b64decode(bare, validate=True)
-        except (binascii.Error, ValueError):
-            raise said(f"illegal base64 data at input byte {_first_wrong(value)}") from None
+            data = base64.b64decode(value.replace("\r", "").replace("\n", ""), validate=True)
+        except ValueError:
+            place = base64error.place(value.encode())
+            raise said(f"illegal base64 data at input byte {place}") from None
         return base64.b64encode(data).decode()
 
     return read
-
-
-def _first_wrong(text: str) -> int:
-    strange = _NOT_BASE64.search(text.rstrip("="))
-    if strange is not None:
-        return len(text[: strange.start()].encode())
-    return len(text) - len(text) % 4 if len(text) % 4 else len(text.rstrip("="))
 
 
 def _quantity(value: Any) -> Any:
@@ -120,13 +118,14 @@ def _quantity(value: Any) -> Any:
     elif type(value) in (int, float):
         text = str(value)
     else:
-        raise said(f"quantities must match the regular expression '{_QUANTITY_RULE}'")
+        raise said(_NO_QUANTITY)
     try:
         return str(quantity.parse(text))
     except quantity.InvalidQuantity:
-        if _QUANTITY.match(text):
-            raise said("unable to parse quantity's suffix") from None
-        raise said(f"quantities must match the regular expression '{_QUANTITY_RULE}'") from None
+        if _NO_DIGITS.fullmatch(text):
+            return "0"
+        why = "unable to parse quantity's suffix" if _QUANTITY.fullmatch(text) else _NO_QUANTITY
+        raise said(why) from None
 
 
 _INT32 = _whole("int32", *_RANGES["int32"])
