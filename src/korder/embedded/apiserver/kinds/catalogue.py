@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import Final
 
 from korder.embedded.apiserver.kinds.budgets import Budgets
+from korder.embedded.apiserver.kinds.completed import COMPLETED, Completed
 from korder.embedded.apiserver.kinds.configs import ConfigMaps, Secrets
 from korder.embedded.apiserver.kinds.events import Events, NewEvents
 from korder.embedded.apiserver.kinds.leases import Leases
+from korder.embedded.apiserver.kinds.limitranges import LimitRanges
 from korder.embedded.apiserver.kinds.namespaces import Namespaces
 from korder.embedded.apiserver.kinds.nodes import Nodes
 from korder.embedded.apiserver.kinds.plain import Plain
@@ -20,6 +22,7 @@ from korder.embedded.apiserver.kinds.policies import Policies, PolicyBindings
 from korder.embedded.apiserver.kinds.printer import PLAIN, Printer
 from korder.embedded.apiserver.kinds.printing import cluster, pods, rules, storage, workloads
 from korder.embedded.apiserver.kinds.priorities import PriorityClasses
+from korder.embedded.apiserver.kinds.quotas import ResourceQuotas
 from korder.embedded.apiserver.kinds.rbac import RoleBindings, Roles
 from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
 from korder.embedded.apiserver.kinds.services import Services
@@ -203,6 +206,7 @@ _JUDGED: Final[Mapping[str, _Maker]] = {
     "ConfigMap": ConfigMaps,
     "Event": Events,
     "Lease": Leases,
+    "LimitRange": LimitRanges,
     "MutatingAdmissionPolicy": Policies,
     "MutatingAdmissionPolicyBinding": PolicyBindings,
     "MutatingWebhookConfiguration": WebhookConfigurations,
@@ -210,6 +214,7 @@ _JUDGED: Final[Mapping[str, _Maker]] = {
     "Node": Nodes,
     "PodDisruptionBudget": Budgets,
     "PriorityClass": PriorityClasses,
+    "ResourceQuota": ResourceQuotas,
     "Role": Roles,
     "RoleBinding": RoleBindings,
     "Secret": Secrets,
@@ -263,7 +268,8 @@ def _resource(api_version: str, kind: str, short_names: str) -> Resource:
 
 
 def _strategy(api_version: str, kind: str) -> Strategy:
-    make = NewEvents if api_version == "events.k8s.io/v1" else _JUDGED.get(kind, Plain)
+    plain = Completed if kind in COMPLETED else Plain
+    make = NewEvents if api_version == "events.k8s.io/v1" else _JUDGED.get(kind, plain)
     return make(
         api_version,
         kind,
