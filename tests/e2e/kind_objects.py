@@ -89,6 +89,200 @@ VAP, VAPB = (
 MAP, MAPB = f"mutatingadmissionpolicies.{ADMISSION}", f"mutatingadmissionpolicybindings.{ADMISSION}"
 
 CREATES: list[tuple[str, str, Object]] = [
+    (
+        "a quota",
+        QUOTA,
+        named(
+            spec={
+                "hard": {
+                    "cpu": "1",
+                    "requests.memory": "1Gi",
+                    "pods": "5",
+                    "count/jobs.batch": "3",
+                    "limits.example.com/gpu": "1",
+                }
+            }
+        ),
+    ),
+    ("a quota of bad names", QUOTA, named(spec={"hard": {"foo": "1", "a b": "1", "storage": "1"}})),
+    ("a quota of bad amounts", QUOTA, named(spec={"hard": {"pods": "500m", "cpu": "-1"}})),
+    (
+        "a quota of bad scopes",
+        QUOTA,
+        named(spec={"hard": {"configmaps": "1"}, "scopes": ["BestEffort", "NotBestEffort", "x"]}),
+    ),
+    (
+        "a quota with a bad selector",
+        QUOTA,
+        named(
+            spec={
+                "hard": {"pods": "1"},
+                "scopeSelector": {
+                    "matchExpressions": [
+                        {"scopeName": "PriorityClass", "operator": "In"},
+                        {"scopeName": "BestEffort", "operator": "In", "values": ["a"]},
+                        {"scopeName": "x", "operator": "y"},
+                        {"scopeName": "PriorityClass", "operator": "Exists", "values": ["a"]},
+                    ]
+                },
+            }
+        ),
+    ),
+    (
+        "a limit",
+        LIMITS,
+        named(
+            spec={"limits": [{"type": "Container", "max": {"cpu": "1"}, "min": {"cpu": "100m"}}]}
+        ),
+    ),
+    (
+        "a limit with defaults",
+        LIMITS,
+        named(
+            spec={
+                "limits": [
+                    {"type": "Container", "default": {"cpu": "1"}},
+                    {"type": "Pod", "max": {"memory": "1Gi"}},
+                ]
+            }
+        ),
+    ),
+    (
+        "a limit with a request",
+        LIMITS,
+        named(
+            spec={
+                "limits": [
+                    {
+                        "type": "Container",
+                        "default": {"cpu": "1"},
+                        "defaultRequest": {"memory": "1"},
+                        "max": {"memory": "2", "cpu": "3"},
+                        "min": {"cpu": "1"},
+                    }
+                ]
+            }
+        ),
+    ),
+    (
+        "a limit of an unknown type",
+        LIMITS,
+        named(spec={"limits": [{"type": "x"}, {"type": "a b"}]}),
+    ),
+    ("repeated limits", LIMITS, named(spec={"limits": [{"type": "Pod"}, {"type": "Pod"}]})),
+    (
+        "a pod limit with defaults",
+        LIMITS,
+        named(
+            spec={
+                "limits": [{"type": "Pod", "default": {"cpu": "1"}, "defaultRequest": {"cpu": "1"}}]
+            }
+        ),
+    ),
+    (
+        "a claim limit without storage",
+        LIMITS,
+        named(spec={"limits": [{"type": "PersistentVolumeClaim"}]}),
+    ),
+    (
+        "a limit of bad names",
+        LIMITS,
+        named(spec={"limits": [{"type": "Container", "max": {"foo": "1", "pods": "1"}}]}),
+    ),
+    (
+        "limits that contradict",
+        LIMITS,
+        named(
+            spec={
+                "limits": [
+                    {
+                        "type": "Container",
+                        "max": {"cpu": "1"},
+                        "min": {"cpu": "2"},
+                        "default": {"cpu": "3"},
+                        "defaultRequest": {"cpu": "4"},
+                        "maxLimitRequestRatio": {"cpu": "500m"},
+                    }
+                ]
+            }
+        ),
+    ),
+    (
+        "a ratio too large",
+        LIMITS,
+        named(
+            spec={
+                "limits": [
+                    {
+                        "type": "Container",
+                        "max": {"cpu": "2"},
+                        "min": {"cpu": "1"},
+                        "maxLimitRequestRatio": {"cpu": "3"},
+                    }
+                ]
+            }
+        ),
+    ),
+    (
+        "a limit of shares",
+        LIMITS,
+        named(
+            spec={
+                "limits": [
+                    {
+                        "type": "Container",
+                        "default": {"example.com/gpu": "2"},
+                        "defaultRequest": {"example.com/gpu": "1"},
+                    }
+                ]
+            }
+        ),
+    ),
+    (
+        "a volume",
+        "persistentvolumes",
+        named(
+            "NAME",
+            spec={
+                "capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"],
+                "hostPath": {"path": "/a"},
+            },
+        ),
+    ),
+    (
+        "a claim",
+        "persistentvolumeclaims",
+        named(
+            spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        ),
+    ),
+    ("a storage class", "storageclasses.storage.k8s.io", named("NAME", provisioner="a.b")),
+    (
+        "endpoints",
+        "endpoints",
+        named(subsets=[{"addresses": [{"ip": "10.1.2.3"}], "ports": [{"port": 80}]}]),
+    ),
+    (
+        "an endpoint slice",
+        "endpointslices.discovery.k8s.io",
+        named(addressType="IPv4", endpoints=[{"addresses": ["10.1.2.3"]}], ports=[{"port": 80}]),
+    ),
+    ("a driver", "csidrivers.storage.k8s.io", named("NAME", spec={})),
+    (
+        "a network policy",
+        "networkpolicies.networking.k8s.io",
+        named(spec={"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]}),
+    ),
+    ("a runtime class", "runtimeclasses.node.k8s.io", named("NAME", handler="a")),
+    (
+        "an ingress class",
+        "ingressclasses.networking.k8s.io",
+        named("NAME", spec={"controller": "a.b/c"}),
+    ),
+    ("a driver's node", "csinodes.storage.k8s.io", named("NAME", spec={"drivers": []})),
+    ("a revision", "controllerrevisions.apps", named(revision=1, data={"a": 1})),
+    ("a claim template", "resourceclaimtemplates.resource.k8s.io", named(spec={"spec": {}})),
     ("a plain ConfigMap", CM, named(data={"a": "b"})),
     ("no name", CM, {"metadata": {}}),
     ("a name with a capital", CM, named("Abc")),
@@ -314,6 +508,198 @@ CREATES: list[tuple[str, str, Object]] = [
     ),
     ("a new event of a bad type", NEW_EVENT, new_event(type="x")),
     ("a new event with long texts", NEW_EVENT, new_event(action="a" * 129, note="n" * 1025)),
+    ("a webhook", VWC, named("NAME", webhooks=[hook(rules=[rule()])])),
+    (
+        "a mutating webhook at a service",
+        MWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(clientConfig={"service": {"namespace": "a", "name": "b", "path": "/x"}})
+            ],
+        ),
+    ),
+    ("a webhook without anything", VWC, named("NAME", webhooks=[{"name": "a"}])),
+    (
+        "a webhook with a bad name",
+        VWC,
+        named("NAME", webhooks=[hook(name="a.b"), hook(name="A.b.c")]),
+    ),
+    ("webhooks of one name", VWC, named("NAME", webhooks=[hook(), hook()])),
+    (
+        "a webhook with both clients",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(clientConfig={"url": "https://a", "service": {"namespace": "a", "name": "b"}})
+            ],
+        ),
+    ),
+    (
+        "a webhook with a bad url",
+        VWC,
+        named("NAME", webhooks=[hook(clientConfig={"url": "http://u@a/b?c#d"})]),
+    ),
+    (
+        "a webhook with a bad service",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(
+                    clientConfig={
+                        "service": {"namespace": "", "name": "b", "path": "x//Y", "port": 0}
+                    }
+                )
+            ],
+        ),
+    ),
+    (
+        "a webhook with bad rules",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(
+                    rules=[
+                        rule(
+                            operations=["*", "X"],
+                            apiGroups=["*", "a"],
+                            apiVersions=[""],
+                            resources=["*/*", "a"],
+                            scope="x",
+                        ),
+                        {},
+                    ]
+                )
+            ],
+        ),
+    ),
+    (
+        "a webhook with wild resources",
+        VWC,
+        named("NAME", webhooks=[hook(rules=[rule(resources=["a/*", "a/b", "*", "c"])])]),
+    ),
+    (
+        "a webhook with bad words",
+        MWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(
+                    failurePolicy="x",
+                    matchPolicy="x",
+                    sideEffects="Some",
+                    timeoutSeconds=31,
+                    reinvocationPolicy="x",
+                    admissionReviewVersions=["v2", "v2"],
+                )
+            ],
+        ),
+    ),
+    (
+        "a webhook with bad selectors",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(
+                    namespaceSelector={"matchLabels": {"a b": "c"}},
+                    objectSelector={"matchExpressions": [{"key": "a", "operator": "In"}]},
+                )
+            ],
+        ),
+    ),
+    (
+        "a webhook with a condition",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(matchConditions=[{"name": "a", "expression": "object.metadata.name == 'x'"}])
+            ],
+        ),
+    ),
+    (
+        "a webhook with bad conditions",
+        VWC,
+        named(
+            "NAME",
+            webhooks=[
+                hook(
+                    matchConditions=[
+                        {"name": "a b", "expression": "object."},
+                        {"name": "a", "expression": "1"},
+                        {"expression": ""},
+                    ]
+                )
+            ],
+        ),
+    ),
+    ("a policy", VAP, policy() | {"metadata": {"name": "NAME"}}),
+    (
+        "a policy with variables",
+        VAP,
+        policy(
+            variables=[{"name": "a", "expression": "1"}],
+            validations=[{"expression": "variables.a == 1", "message": "m", "reason": "Invalid"}],
+        )
+        | {"metadata": {"name": "NAME"}},
+    ),
+    ("a policy without anything", VAP, named("NAME", spec={})),
+    (
+        "a policy with bad expressions",
+        VAP,
+        policy(
+            validations=[
+                {"expression": "foo"},
+                {"expression": "1"},
+                {"expression": "true", "message": " ", "messageExpression": "1", "reason": "x"},
+            ]
+        )
+        | {"metadata": {"name": "NAME"}},
+    ),
+    (
+        "a policy with bad parameters",
+        VAP,
+        policy(paramKind={"apiVersion": "A/b/c", "kind": "a b"}) | {"metadata": {"name": "NAME"}},
+    ),
+    (
+        "a policy with bad variables",
+        VAP,
+        policy(variables=[{"name": "a-b", "expression": "1"}, {"name": "", "expression": ""}])
+        | {"metadata": {"name": "NAME"}},
+    ),
+    (
+        "a policy binding",
+        VAPB,
+        named("NAME", spec={"policyName": "a", "validationActions": ["Deny"]}),
+    ),
+    ("a policy binding to nothing", VAPB, named("NAME", spec={})),
+    (
+        "a policy binding with bad actions",
+        VAPB,
+        named("NAME", spec={"policyName": "A", "validationActions": ["Deny", "Warn", "Warn", "x"]}),
+    ),
+    (
+        "a policy binding with bad parameters",
+        VAPB,
+        named(
+            "NAME",
+            spec={
+                "policyName": "a",
+                "validationActions": ["Deny"],
+                "paramRef": {"name": "a", "selector": {}},
+            },
+        ),
+    ),
+    (
+        "a mutating policy binding",
+        MAPB,
+        named("NAME", spec={"policyName": "a", "matchResources": {}}),
+    ),
+    ("a mutating policy without anything", MAP, named("NAME", spec={})),
 ]
 
 UPDATES: list[tuple[str, str, Object, Object]] = [

@@ -21,10 +21,6 @@ class Budgets(Plain):
     qualified_finalizers = False
     unconditional = False
 
-    def before_create(self, obj: Object) -> None:
-        super().before_create(obj)
-        obj["status"] = dict.fromkeys(_COUNTS, 0)
-
     def check(self, obj: Object) -> Iterator[Cause]:
         spec = obj.get("spec") or {}
         if {"minAvailable", "maxUnavailable"} <= spec.keys():

@@ -10,20 +10,25 @@ from dataclasses import replace
 from typing import Final
 
 from korder.embedded.apiserver.kinds.budgets import Budgets
+from korder.embedded.apiserver.kinds.completed import COMPLETED, Completed
 from korder.embedded.apiserver.kinds.configs import ConfigMaps, Secrets
 from korder.embedded.apiserver.kinds.definition import Definitions
 from korder.embedded.apiserver.kinds.events import Events, NewEvents
 from korder.embedded.apiserver.kinds.leases import Leases
+from korder.embedded.apiserver.kinds.limitranges import LimitRanges
 from korder.embedded.apiserver.kinds.namespaces import Namespaces
 from korder.embedded.apiserver.kinds.nodes import Nodes
 from korder.embedded.apiserver.kinds.plain import Plain
+from korder.embedded.apiserver.kinds.policies import Policies, PolicyBindings
 from korder.embedded.apiserver.kinds.printer import PLAIN, Printer
 from korder.embedded.apiserver.kinds.printing import cluster, pods, rules, storage, workloads
 from korder.embedded.apiserver.kinds.priorities import PriorityClasses
+from korder.embedded.apiserver.kinds.quotas import ResourceQuotas
 from korder.embedded.apiserver.kinds.rbac import RoleBindings, Roles
 from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
 from korder.embedded.apiserver.kinds.services import Services
 from korder.embedded.apiserver.kinds.strategy import Strategy
+from korder.embedded.apiserver.kinds.webhookconfigurations import WebhookConfigurations
 
 _PART: Final = "get", "patch", "update"
 _CREATE: Final = ("create",)
@@ -203,14 +208,22 @@ _JUDGED: Final[Mapping[str, _Maker]] = {
     "CustomResourceDefinition": Definitions,
     "Event": Events,
     "Lease": Leases,
+    "LimitRange": LimitRanges,
+    "MutatingAdmissionPolicy": Policies,
+    "MutatingAdmissionPolicyBinding": PolicyBindings,
+    "MutatingWebhookConfiguration": WebhookConfigurations,
     "Namespace": Namespaces,
     "Node": Nodes,
     "PodDisruptionBudget": Budgets,
     "PriorityClass": PriorityClasses,
+    "ResourceQuota": ResourceQuotas,
     "Role": Roles,
     "RoleBinding": RoleBindings,
     "Secret": Secrets,
     "Service": Services,
+    "ValidatingAdmissionPolicy": Policies,
+    "ValidatingAdmissionPolicyBinding": PolicyBindings,
+    "ValidatingWebhookConfiguration": WebhookConfigurations,
 }
 _PRINTERS: Final[Mapping[str, Printer]] = {
     "Pod": pods.PODS,
@@ -257,7 +270,8 @@ def _resource(api_version: str, kind: str, short_names: str) -> Resource:
 
 
 def _strategy(api_version: str, kind: str) -> Strategy:
-    make = NewEvents if api_version == "events.k8s.io/v1" else _JUDGED.get(kind, Plain)
+    plain = Completed if kind in COMPLETED else Plain
+    make = NewEvents if api_version == "events.k8s.io/v1" else _JUDGED.get(kind, plain)
     return make(
         api_version,
         kind,
