@@ -37,7 +37,8 @@ from korder.embedded.apiserver.admission.webhooks import (
 from korder.embedded.apiserver.kinds.catalogue import builtin
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.server import DEFAULT_SETTINGS, ApiServer, Parts, Settings
-from korder.embedded.apiserver.serving import bootstrap
+from korder.embedded.apiserver.serving import bootstrap, questions
+from korder.embedded.apiserver.serving.openapisite import OpenAPISite
 from korder.embedded.apiserver.serving.registry import Registry
 from korder.embedded.apiserver.storage import Storage
 from korder.embedded.apiserver.view import View
@@ -67,7 +68,8 @@ def assemble(
 ) -> ApiServer:
     """Puts a server together; it serves after `start`."""
     view = View(storage)
-    registry = Registry(builtin())
+    catalogue = builtin()
+    registry = Registry(catalogue)
     door = Door(view, surroundings.access, now, rng)
     caller = Caller(by_endpoints(view), surroundings.connect)
     dynamic = _dynamic(view, registry, door, caller, lambda: _uid(rng))
@@ -80,6 +82,8 @@ def assemble(
         registry=registry,
         enter=door.enter,
         chain=Chain(plugins),
+        specials=questions.specials(catalogue, door),
+        sites={"/openapi": OpenAPISite(registry)},
         bootstrap=(*bootstrap.OBJECTS, *policy.defaults()),
     )
     return ApiServer(storage, now=now, rng=rng, settings=surroundings.settings, parts=parts)
