@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-
 from tests.contract.objects import Home, config_map, everywhere, pod, simple, unique, workload
 from tests.contract.wire import Answer, Server
 
@@ -68,7 +67,9 @@ async def test_without_a_role_everything_is_forbidden(
     )
 
 
-async def test_a_list_that_is_forbidden_has_no_name(server: Server, home: Home, rights: Rights) -> None:
+async def test_a_list_that_is_forbidden_has_no_name(
+    server: Server, home: Home, rights: Rights
+) -> None:
     (await rights.get(home("deployments"))).refused(
         403,
         "Forbidden",
@@ -173,7 +174,11 @@ async def test_a_cluster_binding_is_good_everywhere_and_for_paths(
 ) -> None:
     name = unique("role")
     rules = [rule("list", "configmaps nodes"), {"verbs": ["get"], "nonResourceURLs": ["/metrics"]}]
-    (await server.post(everywhere("clusterroles"), simple(RBAC, "ClusterRole", name, rules=rules))).ok()
+    (
+        await server.post(
+            everywhere("clusterroles"), simple(RBAC, "ClusterRole", name, rules=rules)
+        )
+    ).ok()
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
     subject = {"kind": "User", "name": rights.user, "apiGroup": "rbac.authorization.k8s.io"}
     binding = simple(RBAC, "ClusterRoleBinding", name, roleRef=reference, subjects=[subject])
@@ -214,16 +219,24 @@ async def test_nobody_gives_more_than_he_has(server: Server, home: Home, rights:
 
 async def test_nobody_binds_more_than_he_has(server: Server, home: Home, rights: Rights) -> None:
     await rights.grant(SIGN, rule("create", "rolebindings", RBAC.partition("/")[0]))
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    reference = {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "ClusterRole",
+        "name": "cluster-admin",
+    }
     subject = {"kind": "User", "name": rights.user, "apiGroup": "rbac.authorization.k8s.io"}
     binding = simple(RBAC, "RoleBinding", "more", roleRef=reference, subjects=[subject])
-    status = (await server.post(home("rolebindings"), binding, user=rights.user)).refused(403, "Forbidden")
+    status = (await server.post(home("rolebindings"), binding, user=rights.user)).refused(
+        403, "Forbidden"
+    )
     assert "is attempting to grant RBAC permissions not currently held:\n" in status["message"]
 
 
 async def test_the_role_of_a_binding_stays(server: Server, home: Home) -> None:
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}
-    (await server.post(home("rolebindings"), simple(RBAC, "RoleBinding", "b", roleRef=reference))).ok()
+    (
+        await server.post(home("rolebindings"), simple(RBAC, "RoleBinding", "b", roleRef=reference))
+    ).ok()
     change = {"roleRef": {"name": "other"}}
     (await server.patch(home("rolebindings", "b"), change)).refused(
         422,
@@ -286,13 +299,21 @@ async def test_others_can_be_asked_about(server: Server, home: Home, rights: Rig
 
 
 async def test_paths_can_be_asked_about(server: Server, rights: Rights) -> None:
-    asked = {"spec": {"user": rights.user, "groups": ["system:authenticated"], "nonResourceAttributes": {"path": "/version", "verb": "get"}}}
+    asked = {
+        "spec": {
+            "user": rights.user,
+            "groups": ["system:authenticated"],
+            "nonResourceAttributes": {"path": "/version", "verb": "get"},
+        }
+    }
     answer = (await server.post(everywhere("subjectaccessreviews"), asked)).ok(201)
     assert answer["status"]["allowed"] is True
 
 
 async def test_a_question_without_a_subject_is_refused(server: Server) -> None:
-    answer = await server.post(everywhere("subjectaccessreviews"), question(verb="get", resource="pods"))
+    answer = await server.post(
+        everywhere("subjectaccessreviews"), question(verb="get", resource="pods")
+    )
     answer.refused(
         422,
         "Invalid",
@@ -323,7 +344,9 @@ async def test_all_own_rights_can_be_listed(server: Server, home: Home, rights: 
     answer = await server.post(everywhere("selfsubjectrulesreviews"), asked, user=rights.user)
     status = answer.ok(201)["status"]
     assert status["incomplete"] is False
-    assert {"verbs": ["list"], "apiGroups": [""], "resources": ["configmaps"]} in status["resourceRules"]
+    assert {"verbs": ["list"], "apiGroups": [""], "resources": ["configmaps"]} in status[
+        "resourceRules"
+    ]
     assert {
         "verbs": ["get"],
         "apiGroups": [""],

@@ -4,7 +4,6 @@ import base64
 from typing import Any
 
 import pytest
-
 from tests.contract.objects import Home, config_map, everywhere, pod, simple, unique
 from tests.contract.wire import Server
 
@@ -74,7 +73,9 @@ async def test_a_service_without_ports_is_refused(server: Server, home: Home) ->
 
 
 async def test_an_external_name_has_no_address(server: Server, home: Home) -> None:
-    body = simple("v1", "Service", "a", spec={"type": "ExternalName", "externalName": "x.example.com"})
+    body = simple(
+        "v1", "Service", "a", spec={"type": "ExternalName", "externalName": "x.example.com"}
+    )
     assert "clusterIP" not in (await server.post(home("services"), body)).ok(201)["spec"]
 
 
@@ -107,7 +108,9 @@ async def test_binary_data_must_be_base64(server: Server, home: Home) -> None:
 
 
 async def test_a_secret_is_opaque_by_default(server: Server, home: Home) -> None:
-    assert (await server.post(home("secrets"), simple("v1", "Secret", "a"))).ok(201)["type"] == "Opaque"
+    assert (await server.post(home("secrets"), simple("v1", "Secret", "a"))).ok(201)[
+        "type"
+    ] == "Opaque"
 
 
 async def test_the_text_of_a_secret_is_encoded(server: Server, home: Home) -> None:
@@ -136,7 +139,9 @@ async def test_a_tls_secret_needs_its_keys(server: Server, home: Home) -> None:
 async def test_an_immutable_secret_stays(server: Server, home: Home) -> None:
     (await server.post(home("secrets"), simple("v1", "Secret", "a", immutable=True))).ok(201)
     (await server.patch(home("secrets", "a"), {"data": {"k": "AAAA"}})).refused(
-        422, "Invalid", 'Secret "a" is invalid: data: Forbidden: field is immutable when `immutable` is set'
+        422,
+        "Invalid",
+        'Secret "a" is invalid: data: Forbidden: field is immutable when `immutable` is set',
     )
 
 
@@ -202,8 +207,14 @@ async def test_an_event_is_about_something_in_its_namespace(server: Server, home
 
 
 async def test_a_lease_keeps_microseconds(server: Server, home: Home) -> None:
-    spec = {"holderIdentity": "me", "renewTime": "2026-01-01T00:00:00.123456Z", "leaseDurationSeconds": 15}
-    made = await server.post(home("leases"), simple("coordination.k8s.io/v1", "Lease", "a", spec=spec))
+    spec = {
+        "holderIdentity": "me",
+        "renewTime": "2026-01-01T00:00:00.123456Z",
+        "leaseDurationSeconds": 15,
+    }
+    made = await server.post(
+        home("leases"), simple("coordination.k8s.io/v1", "Lease", "a", spec=spec)
+    )
     assert made.ok(201)["spec"] == spec
 
 
@@ -272,7 +283,11 @@ async def test_a_pod_runs_as_the_default_service_account(server: Server, home: H
     assert mount["readOnly"] is True
     [volume] = [each for each in spec["volumes"] if each["name"] == mount["name"]]
     sources = volume["projected"]["sources"]
-    assert [next(iter(each)) for each in sources] == ["serviceAccountToken", "configMap", "downwardAPI"]
+    assert [next(iter(each)) for each in sources] == [
+        "serviceAccountToken",
+        "configMap",
+        "downwardAPI",
+    ]
 
 
 async def test_a_pod_can_do_without_a_token(server: Server, home: Home) -> None:

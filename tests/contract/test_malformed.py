@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from tests.contract.objects import Home, config_map, everywhere, pod
 from tests.contract.wire import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Server
 
@@ -34,10 +33,10 @@ async def test_broken_utf8_is_not_fatal(server: Server, home: Home) -> None:
     assert (await server.post(home("configmaps"), body)).ok(201)["data"] == {"k": "\ufffd\ufffd"}
 
 
-@pytest.mark.parametrize("body", [b"[]", b"5", b'"text"', b"true"], ids=["list", "number", "text", "truth"])
-async def test_a_body_that_is_no_object_is_refused(
-    server: Server, home: Home, body: bytes
-) -> None:
+@pytest.mark.parametrize(
+    "body", [b"[]", b"5", b'"text"', b"true"], ids=["list", "number", "text", "truth"]
+)
+async def test_a_body_that_is_no_object_is_refused(server: Server, home: Home, body: bytes) -> None:
     status = (await server.post(home("configmaps"), body)).refused(400, "BadRequest")
     assert status["message"].startswith(
         "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: "
@@ -137,7 +136,9 @@ async def test_a_content_type_nobody_reads_is_refused(server: Server, home: Home
 async def test_yaml_may_be_sent(server: Server, home: Home) -> None:
     headers = {"Content-Type": "application/yaml"}
     body = b"metadata:\n  name: a\ndata:\n  k: v\n"
-    assert (await server.post(home("configmaps"), body, headers=headers)).ok(201)["data"] == {"k": "v"}
+    assert (await server.post(home("configmaps"), body, headers=headers)).ok(201)["data"] == {
+        "k": "v"
+    }
 
 
 async def test_broken_yaml_is_refused(server: Server, home: Home) -> None:
@@ -204,7 +205,7 @@ async def test_large_numbers_survive(server: Server, home: Home) -> None:
 
 
 async def test_control_characters_are_kept(server: Server, home: Home) -> None:
-    text = "tab\t quote\" back\\ nul\u0000 line\u2028 face\U0001f600"
+    text = 'tab\t quote" back\\ nul\u0000 line\u2028 face\U0001f600'
     (await server.post(home("configmaps"), config_map("a", {"k": text}))).ok(201)
     assert json.loads((await server.get(home("configmaps", "a"))).body)["data"]["k"] == text
 

@@ -1,7 +1,6 @@
 """Namespaces and nodes: the places where everything else lives."""
 
 import pytest
-
 from tests.contract.objects import Home, config_map, simple, unique
 from tests.contract.wire import Server
 
@@ -152,7 +151,10 @@ async def test_a_new_node_keeps_its_own_taints(server: Server) -> None:
     name = unique("node")
     taint = {"key": "gpu", "value": "yes", "effect": "NoExecute"}
     made = (await server.post(NODES, simple("v1", "Node", name, spec={"taints": [taint]}))).ok(201)
-    assert [each["key"] for each in made["spec"]["taints"]] == ["gpu", "node.kubernetes.io/not-ready"]
+    assert [each["key"] for each in made["spec"]["taints"]] == [
+        "gpu",
+        "node.kubernetes.io/not-ready",
+    ]
     (await server.delete(f"{NODES}/{name}")).ok()
 
 

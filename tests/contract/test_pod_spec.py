@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-
 from tests.contract.objects import Home, everywhere, pod, simple, unique
 from tests.contract.wire import JSON_PATCH, Server
 
@@ -54,7 +53,10 @@ async def test_requests_are_taken_from_limits(server: Server, home: Home) -> Non
     body = pod("a")
     body["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "500m", "memory": "1Gi"}}
     made = (await server.post(home("pods"), body)).ok(201)
-    assert made["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
+    assert made["spec"]["containers"][0]["resources"]["requests"] == {
+        "cpu": "500m",
+        "memory": "1Gi",
+    }
     assert made["status"]["qosClass"] == "Guaranteed"
 
 
@@ -115,7 +117,9 @@ async def test_a_mount_needs_its_volume(server: Server, home: Home) -> None:
     body = pod("a")
     body["spec"]["containers"][0]["volumeMounts"] = [{"name": "none", "mountPath": "/x"}]
     (await server.post(home("pods"), body)).refused(
-        422, "Invalid", 'Pod "a" is invalid: spec.containers[0].volumeMounts[0].name: Not found: "none"'
+        422,
+        "Invalid",
+        'Pod "a" is invalid: spec.containers[0].volumeMounts[0].name: Not found: "none"',
     )
 
 
@@ -129,7 +133,9 @@ async def test_most_of_a_spec_stays(server: Server, home: Home) -> None:
 async def test_an_image_may_change(server: Server, home: Home) -> None:
     (await server.post(home("pods"), pod("a"))).ok(201)
     change = [{"op": "replace", "path": "/spec/containers/0/image", "value": "other"}]
-    assert (await server.patch(home("pods", "a"), change, JSON_PATCH)).ok()["metadata"]["generation"] == 2
+    assert (await server.patch(home("pods", "a"), change, JSON_PATCH)).ok()["metadata"][
+        "generation"
+    ] == 2
 
 
 async def test_tolerations_may_be_added_but_not_removed(server: Server, home: Home) -> None:
@@ -137,7 +143,9 @@ async def test_tolerations_may_be_added_but_not_removed(server: Server, home: Ho
     old = made["spec"]["tolerations"]
     more = {"spec": {"tolerations": [*old, {"key": "x", "operator": "Exists"}]}}
     assert len((await server.patch(home("pods", "a"), more)).ok()["spec"]["tolerations"]) == 3
-    status = (await server.patch(home("pods", "a"), {"spec": {"tolerations": old}})).refused(422, "Invalid")
+    status = (await server.patch(home("pods", "a"), {"spec": {"tolerations": old}})).refused(
+        422, "Invalid"
+    )
     assert status["message"].startswith('Pod "a" is invalid: spec.tolerations: Forbidden: existing')
 
 
@@ -173,7 +181,9 @@ async def test_a_gated_pod_says_so(server: Server, home: Home) -> None:
 async def test_gates_are_removed_in_any_order(server: Server, home: Home) -> None:
     body = pod("a", schedulingGates=gates("x.io/a", "x.io/b"))
     (await server.post(home("pods"), body)).ok(201)
-    one = (await server.patch(home("pods", "a"), {"spec": {"schedulingGates": gates("x.io/b")}})).ok()
+    one = (
+        await server.patch(home("pods", "a"), {"spec": {"schedulingGates": gates("x.io/b")}})
+    ).ok()
     assert one["spec"]["schedulingGates"] == gates("x.io/b")
     none = (await server.patch(home("pods", "a"), {"spec": {"schedulingGates": None}})).ok()
     assert "schedulingGates" not in none["spec"]
@@ -208,12 +218,17 @@ async def test_a_gated_pod_has_no_node(server: Server, home: Home) -> None:
 async def test_the_node_selector_of_a_gated_pod_may_grow(server: Server, home: Home) -> None:
     body = pod("a", schedulingGates=gates("x.io/a"), nodeSelector={"zone": "a"})
     (await server.post(home("pods"), body)).ok(201)
-    grown = (await server.patch(home("pods", "a"), {"spec": {"nodeSelector": {"disk": "ssd"}}})).ok()
+    grown = (
+        await server.patch(home("pods", "a"), {"spec": {"nodeSelector": {"disk": "ssd"}}})
+    ).ok()
     assert grown["spec"]["nodeSelector"] == {"zone": "a", "disk": "ssd"}
     answer = await server.patch(home("pods", "a"), {"spec": {"nodeSelector": {"zone": "b"}}})
     status = answer.refused(422, "Invalid")
     assert "spec.nodeSelector: Invalid value: {" in status["message"]
-    assert "only additions to spec.nodeSelector are allowed (no mutations or deletions)" in status["message"]
+    assert (
+        "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        in status["message"]
+    )
 
 
 async def test_the_affinity_of_a_gated_pod_may_be_set(server: Server, home: Home) -> None:
@@ -225,12 +240,17 @@ async def test_the_affinity_of_a_gated_pod_is_only_tightened(server: Server, hom
     body = pod("a", schedulingGates=gates("x.io/a"), affinity=affinity("a", "b"))
     (await server.post(home("pods"), body)).ok(201)
     tighter = affinity("a", "b")
-    [term] = tighter["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    [term] = tighter["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
     term["matchExpressions"].append({"key": "disk", "operator": "Exists"})
     (await server.patch(home("pods", "a"), {"spec": {"affinity": tighter}})).ok(200)
     wider = {"spec": {"affinity": affinity("a", "b", "c")}}
     status = (await server.patch(home("pods", "a"), wider)).refused(422, "Invalid")
-    assert "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution" in status["message"]
+    assert (
+        "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+        in status["message"]
+    )
     assert "only additions are allowed" in status["message"]
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-
 from tests.contract.objects import Home, pod, simple
 from tests.contract.wire import Server
 
@@ -50,7 +49,9 @@ async def test_a_binding_of_another_uid_is_a_conflict(server: Server, a: str) ->
 
 
 async def test_a_binding_needs_a_target(server: Server, a: str) -> None:
-    answer = await server.post(f"{a}/binding", simple("v1", "Binding", "a", target={"kind": "Node"}))
+    answer = await server.post(
+        f"{a}/binding", simple("v1", "Binding", "a", target={"kind": "Node"})
+    )
     status = answer.refused(422, "Invalid")
     assert status["details"]["causes"][0]["field"] == "target.name"
 
@@ -113,7 +114,10 @@ async def test_an_evicted_pod_on_a_node_is_given_its_grace(server: Server, a: st
 async def budget(server: Server, home: Home, allowed: int, **spec: Any) -> str:
     selector = {"matchLabels": {"app": "a"}}
     body = simple(
-        "policy/v1", "PodDisruptionBudget", "b", spec={"minAvailable": 1, "selector": selector, **spec}
+        "policy/v1",
+        "PodDisruptionBudget",
+        "b",
+        spec={"minAvailable": 1, "selector": selector, **spec},
     )
     path = home("poddisruptionbudgets")
     generation = (await server.post(path, body)).ok(201)["metadata"]["generation"]
@@ -158,7 +162,9 @@ async def test_an_eviction_spends_a_budget(server: Server, home: Home, a: str) -
     assert list(status["disruptedPods"]) == ["a"]
 
 
-async def test_a_pending_pod_is_evicted_whatever_the_budget(server: Server, home: Home, a: str) -> None:
+async def test_a_pending_pod_is_evicted_whatever_the_budget(
+    server: Server, home: Home, a: str
+) -> None:
     await budget(server, home, 0)
     (await server.post(f"{a}/eviction", simple("policy/v1", "Eviction", "a"))).ok(201)
 
@@ -184,9 +190,7 @@ async def test_an_eviction_may_name_the_uid(server: Server, a: str) -> None:
 
 async def test_an_eviction_must_name_its_pod(server: Server, a: str) -> None:
     answer = await server.post(f"{a}/eviction", simple("policy/v1", "Eviction", "other"))
-    answer.refused(
-        400, "BadRequest", "name in URL does not match name in Eviction object"
-    )
+    answer.refused(400, "BadRequest", "name in URL does not match name in Eviction object")
 
 
 async def test_the_node_of_a_pod_stays_in_its_status_path(server: Server, a: str) -> None:

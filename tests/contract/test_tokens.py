@@ -88,8 +88,9 @@ async def test_a_token_cannot_be_bound_to_another_pod(server: Server, home: Home
     path = home("serviceaccounts", "default", "token")
     answer = await server.post(path, {"spec": {"boundObjectRef": reference}})
     status = answer.refused(409, "Conflict")
-    assert "the UID in the bound object reference (other) does not match the UID in record" in (
-        status["message"]
+    assert (
+        "the UID in the bound object reference (other) does not match the UID in record"
+        in (status["message"])
     )
 
 
@@ -135,12 +136,12 @@ async def test_an_account_without_rights_is_forbidden(server: Server, home: Home
 
 async def test_a_token_dies_with_its_account(server: Server, home: Home) -> None:
     (await server.post(home("serviceaccounts"), simple("v1", "ServiceAccount", "b"))).ok(201)
-    token = (await server.post(home("serviceaccounts", "b", "token"), {"spec": {}})).ok()["status"]["token"]
+    token = (await server.post(home("serviceaccounts", "b", "token"), {"spec": {}})).ok()["status"][
+        "token"
+    ]
     assert (await server.get("/api", token=token)).status == 200
     (await server.delete(home("serviceaccounts", "b"))).ok()
-    await server.until(
-        lambda: server.get("/api", token=token), lambda answer: answer.status == 401
-    )
+    await server.until(lambda: server.get("/api", token=token), lambda answer: answer.status == 401)
 
 
 async def test_an_unknown_token_is_unauthorized(server: Server) -> None:

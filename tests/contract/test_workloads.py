@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-
 from tests.contract.objects import Home, simple, template, workload
 from tests.contract.wire import MERGE_PATCH, Server
 
@@ -86,7 +85,9 @@ async def test_the_selector_of_a_deployment_stays(server: Server, home: Home) ->
 async def test_a_selector_is_required(server: Server, home: Home) -> None:
     body = workload("Deployment", "a")
     del body["spec"]["selector"]
-    causes = (await server.post(home("deployments"), body)).refused(422, "Invalid")["details"]["causes"]
+    causes = (await server.post(home("deployments"), body)).refused(422, "Invalid")["details"][
+        "causes"
+    ]
     assert causes[0] == {
         "reason": "FieldValueRequired",
         "message": "Required value",
@@ -143,7 +144,9 @@ async def test_a_workload_is_scaled_by_an_update(server: Server, home: Home, kin
 async def test_a_workload_is_scaled_by_a_patch(server: Server, home: Home) -> None:
     (await server.post(home("deployments"), workload("Deployment", "a"))).ok(201)
     path = home("deployments", "a", "scale")
-    assert (await server.patch(path, {"spec": {"replicas": 7}}, MERGE_PATCH)).ok()["spec"] == {"replicas": 7}
+    assert (await server.patch(path, {"spec": {"replicas": 7}}, MERGE_PATCH)).ok()["spec"] == {
+        "replicas": 7
+    }
 
 
 async def test_a_stale_scale_is_a_conflict(server: Server, home: Home) -> None:
@@ -180,7 +183,7 @@ async def test_most_of_a_stateful_set_stays(server: Server, home: Home) -> None:
     answer.refused(
         422,
         "Invalid",
-        'StatefulSet.apps "a" is invalid: spec: Forbidden: updates to statefulset spec for fields other than \'replicas\', '
+        "StatefulSet.apps \"a\" is invalid: spec: Forbidden: updates to statefulset spec for fields other than 'replicas', "
         "'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
         "'minReadySeconds' are forbidden",
     )
@@ -239,6 +242,11 @@ async def test_a_replica_set_tells_its_replicas(server: Server, home: Home) -> N
 
 
 async def test_a_cron_job_needs_a_schedule(server: Server, home: Home) -> None:
-    body = simple("batch/v1", "CronJob", "a", spec={"jobTemplate": {"spec": job("a")["spec"]}, "schedule": "often"})
+    body = simple(
+        "batch/v1",
+        "CronJob",
+        "a",
+        spec={"jobTemplate": {"spec": job("a")["spec"]}, "schedule": "often"},
+    )
     status = (await server.post(home("cronjobs"), body)).refused(422, "Invalid")
     assert status["details"]["causes"][0]["field"] == "spec.schedule"

@@ -78,6 +78,7 @@ class Answer:
         assert self.status >= 400, self.body[:2000]
         assert self.json["message"] == message, f"it said: {self.json['message']!r}"
 
+
 class Watch:
     """The events of an open watch, one after the other."""
 
