@@ -9,7 +9,7 @@ from typing import Any
 
 from korder.api import patch as patches
 from korder.api.machinery import StatusCause, StatusDetails
-from korder.embedded.apiserver import jsonpatch, refusal
+from korder.embedded.apiserver import gotext, jsonpatch, refusal
 from korder.embedded.apiserver.fielderrors import invalid as invalid_field
 from korder.embedded.apiserver.ownership import apply as ownership, strategic
 from korder.embedded.apiserver.ownership.refusals import ApplyConflict, ApplyRefused
@@ -35,8 +35,8 @@ async def patch(call: Call) -> Answer:
         else (JSON_PATCH, MERGE, APPLY)
     )
     if media not in known:
-        told = f"the body of the request was in an unknown format - accepted media types include: {', '.join(known)}"
-        raise refusal.failure(415, "UnsupportedMediaType", told)
+        told = "415: Unsupported Media Type"
+        raise refusal.failure(415, "UnsupportedMediaType", told, StatusDetails())
     bodies.check_size(call.request.body)
     options = opts.write(call.route, "PatchOptions", apply=media == APPLY)
     if media == APPLY:
@@ -98,19 +98,16 @@ def _operations(sent: Any) -> Changed:
     def change(live: Object) -> Any:
         try:
             return jsonpatch.apply(live, sent)
-        except jsonpatch.NotApplicable as error:
-            raise _unprocessable(str(error)) from None
+        except jsonpatch.NotApplicable:
+            raise _unprocessable() from None
 
     return change
 
 
-def _unprocessable(told: str) -> refusal.Refused:
-    return refusal.failure(
-        422,
-        "Invalid",
-        "the server rejected our request due to an error in our request",
-        StatusDetails(causes=(StatusCause(reason="UnexpectedServerResponse", message=told),)),
-    )
+def _unprocessable() -> refusal.Refused:
+    """A patch that does not fit; a server keeps to itself why."""
+    told = "the server rejected our request due to an error in our request"
+    return refusal.failure(422, "Invalid", told, StatusDetails())
 
 
 def _understood(call: Call, options: WriteOptions, made: Any) -> Object:
@@ -139,7 +136,7 @@ def _bare(told: str) -> str:
 
 
 def _invalid(made: Any, told: str) -> refusal.Refused:
-    cause = invalid_field("patch", documents.encode(made).decode(), told)
+    cause = invalid_field("patch", gotext.encoded(made), told)
     return refusal.invalid("", "", "", [cause])
 
 
@@ -147,7 +144,9 @@ async def _apply(call: Call, options: WriteOptions) -> Answer:
     try:
         applied, _ = bodies.decode_yaml(call.request.body)
     except bodies.Unreadable as error:
-        raise refusal.bad_request(f"error decoding YAML: {error}") from None
+        raise refusal.bad_request(
+            f"error decoding YAML: error converting YAML to JSON: {error}"
+        ) from None
     if not isinstance(applied, dict):
         told = f"json: cannot unmarshal {bodies.go_type(applied)} into Go value of type map[string]interface {{}}"
         raise refusal.bad_request(
