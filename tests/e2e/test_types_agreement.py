@@ -134,6 +134,21 @@ async def test_what_is_sent_is_read_alike(
         assert code == 422 or read_alike(api_version, answer)
 
 
+@pytest.mark.parametrize(("sent", "kept"), SENT["QUANTITIES"].items())
+async def test_a_quantity_comes_back_alike(server: Server, sent: str, kept: str) -> None:
+    limits = {"type": "Container", "max": {"example.com/x": sent}}
+    body = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "typed"},
+        "spec": {"limits": [limits]},
+    }
+    path = "/api/v1/namespaces/default/limitranges?dryRun=All"
+    code, answer = await server.ask(path, body)
+    assert code == (422 if sent.startswith("-") else 201)
+    assert code == 422 or answer["spec"]["limits"][0]["max"] == {"example.com/x": kept}
+
+
 def read_alike(api_version: str, stored: Any) -> bool:
     """Whether reading finds nothing to change in what a server wrote."""
     again = deepcopy(stored)
