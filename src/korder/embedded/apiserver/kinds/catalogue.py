@@ -124,7 +124,6 @@ _GENERATIONAL: Final = frozenset(
         "DeviceClass",
         "ResourceSlice",
         "PriorityClass",
-        "CSIDriver",
     ]
 )
 _IN_ALL: Final = frozenset(
