@@ -47,8 +47,9 @@ def forbidden(plural: str, group: str, name: str, why: str) -> Refused:
     """Who asks may not, or a rule of admission says no."""
     qualified = f"{plural}.{group}" if group else plural
     details = StatusDetails(name=name, group=group, kind=plural)
-    what = f'{qualified} "{name}"' if name else qualified
-    return failure(403, "Forbidden", f"{what} is forbidden: {why}", details)
+    what = f"{qualified} {fielderrors.quote(name)}" if name else qualified
+    told = f"{what} is forbidden: {why}" if plural else f"forbidden: {why}"
+    return failure(403, "Forbidden", told, details)
 
 
 def no_such_path() -> Refused:
@@ -92,9 +93,8 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[StatusCause]) -> 
 
 def method_not_allowed() -> Refused:
     """The resource has no such verb."""
-    return failure(
-        405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-    )
+    told = "the server does not allow this method on the requested resource"
+    return failure(405, "MethodNotAllowed", told, StatusDetails())
 
 
 def internal(message: str) -> Refused:

@@ -12,6 +12,7 @@ from typing import Final
 from korder.embedded.apiserver.kinds.budgets import Budgets
 from korder.embedded.apiserver.kinds.completed import COMPLETED, Completed
 from korder.embedded.apiserver.kinds.configs import ConfigMaps, Secrets
+from korder.embedded.apiserver.kinds.definition import Definitions
 from korder.embedded.apiserver.kinds.events import Events, NewEvents
 from korder.embedded.apiserver.kinds.leases import Leases
 from korder.embedded.apiserver.kinds.limitranges import LimitRanges
@@ -203,6 +204,7 @@ _JUDGED: Final[Mapping[str, _Maker]] = {
     "ClusterRole": Roles,
     "ClusterRoleBinding": RoleBindings,
     "ConfigMap": ConfigMaps,
+    "CustomResourceDefinition": Definitions,
     "Event": Events,
     "Lease": Leases,
     "LimitRange": LimitRanges,

@@ -33,6 +33,8 @@ class Resource:
         strategy: How its objects are read, completed and judged.
         printer: How its objects are shown in a table.
         virtual: Nothing is stored: a create is a question that is answered (reviews).
+        custom: Whether it comes from a definition; its objects keep kind and version inside of lists.
+        returns_deleted: Whether a deletion is answered with the object that is gone instead of a Status.
     """
 
     group: str
@@ -49,6 +51,8 @@ class Resource:
     list_kind: str = ""
     virtual: bool = False
     stored_as: str = ""
+    custom: bool = False
+    returns_deleted: bool = False
     printer: Printer = PLAIN
 
     @property
