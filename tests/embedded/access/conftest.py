@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
 import hashlib
-import json
 import random
 from typing import Any
 
@@ -18,13 +17,12 @@ from korder.embedded.apiserver.refusal import Refused
 from korder.embedded.apiserver.storage import (
     Create,
     Delete,
-    Draft,
     Key,
     Storage,
     Update,
     open_storage,
 )
-from korder.embedded.apiserver.view import View
+from korder.embedded.apiserver.view import View, decoded, draft
 
 Object = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io"
@@ -58,9 +56,8 @@ class World:
     async def put(self, obj: Object) -> None:
         meta = obj["metadata"]
         key = Key(STORED[obj["kind"]], meta.get("namespace", ""), meta["name"])
-        draft = Draft(b'{"version":"', b'",' + json.dumps(obj).encode()[1:])
         old = self.storage.get(key)
-        write = Create(key, draft) if old is None else Update(key, draft, old.version)
+        write = Create(key, draft(obj)) if old is None else Update(key, draft(obj), old.version)
         await self.storage.write(write)
 
     async def make(self, kind: str, name: str, namespace: str = "", **content: Any) -> None:
@@ -72,7 +69,7 @@ class World:
         key = Key(STORED[kind], namespace, name)
         record = self.storage.get(key)
         assert record is not None
-        await self.storage.write(Delete(key, Draft(record.value, b""), record.version))
+        await self.storage.write(Delete(key, draft(decoded(record)), record.version))
 
     async def role(self, name: str, *rules: str, namespace: str = "") -> None:
         """Makes a role of rules such as `get,list apps deployments` or `get : /metrics`."""

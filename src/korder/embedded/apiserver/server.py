@@ -19,7 +19,6 @@ from korder.embedded.apiserver.access.user import AUTHENTICATED, MASTERS, User
 from korder.embedded.apiserver.admission.attributes import Chain
 from korder.embedded.apiserver.kinds.catalogue import builtin
 from korder.embedded.apiserver.kinds.definition import STORED as DEFINITIONS
-from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.refusal import Refused, bad_request, internal
 from korder.embedded.apiserver.serving import answers, bootstrap, dispatch, routing
 from korder.embedded.apiserver.serving.call import Enter, Special, World
@@ -55,7 +54,7 @@ class Parts:
     """The rules of a cluster, as far as they are not the server's own.
 
     Attributes:
-        catalogue: The kinds of Kubernetes; None for all this server has.
+        registry: The resources to begin with; None for all of Kubernetes that this server has.
         enter: Says who asks and whether they may.
         chain: Admission.
         specials: Subresources and reviews with rules of their own, see `serving.call`.
@@ -63,7 +62,7 @@ class Parts:
         bootstrap: Objects every cluster has; those of kinds that are not served are passed over.
     """
 
-    catalogue: Sequence[Resource] | None = None
+    registry: Registry | None = None
     enter: Enter = everybody
     chain: Chain = field(default_factory=lambda: Chain(()))
     specials: Mapping[tuple[str, str, str], Special] = field(default_factory=dict)
@@ -86,7 +85,7 @@ class ApiServer:
         settings: Settings = DEFAULT_SETTINGS,
         parts: Parts = DEFAULT_PARTS,
     ) -> None:
-        registry = Registry(builtin() if parts.catalogue is None else parts.catalogue)
+        registry = Registry(builtin()) if parts.registry is None else parts.registry
         self.world = World(
             storage,
             registry,
@@ -105,7 +104,7 @@ class ApiServer:
     async def start(self) -> None:
         """Serves what is stored, and brings in what every cluster has."""
         await self._definitions.start()
-        await bootstrap.bring_in(self.handle, self.world, self._bootstrap)
+        await bootstrap.bring_in(self.world, self._bootstrap)
 
     async def close(self) -> None:
         """Ends all watches; the storage belongs to whoever opened it."""

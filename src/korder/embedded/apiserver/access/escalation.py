@@ -50,7 +50,7 @@ def _guard_role(rbac: Rbac, user: User, plural: str, obj: Object, old: Object | 
 
 
 def _guard_binding(rbac: Rbac, user: User, plural: str, obj: Object) -> None:
-    meta, ref = obj["metadata"], obj["roleRef"]
+    meta, ref = obj["metadata"], obj.get("roleRef") or {}
     namespace = meta.get("namespace", "") if plural == "rolebindings" else ""
     kind, role = ref.get("kind"), ref.get("name", "")
     if kind not in ("Role", "ClusterRole"):

@@ -148,10 +148,9 @@ class Impersonation:
     def _check_extra(self, way: _Way, user: User, other: User) -> None:
         for key, values in sorted(other.extra.items()):
             asked = Action(way.verb, _AUTHENTICATION, "userextras", key)
-            if way.mode and not (key and all(values)):
-                what = "value" if key else "key"
-                why = f"impersonating the empty string {what} in extra is not allowed"
-                raise denial(user, asked._replace(subresource=""), why)
+            wrong = _wrong_with(key, values) if way.mode else ""
+            if wrong:
+                raise denial(user, asked._replace(subresource=""), wrong)
             for value in values:
                 self._rbac.authorize(user, asked._replace(name=value))
 
@@ -183,6 +182,20 @@ _WAYS = (
     ),
     _Way("", lambda *_: True),
 )
+
+
+def _wrong_with(key: str, values: tuple[str, ...]) -> str:
+    if not key:
+        return "impersonating the empty string key in extra is not allowed"
+    domain, _, path = key.partition("/")
+    if not domain or not path:
+        return (
+            "impersonating an invalid key in extra is not allowed: extra.key: Invalid value:"
+            f' {quote(key)}: must be a domain-prefixed path (such as "acme.io/foo")'
+        )
+    if not all(values):
+        return "impersonating the empty string value in extra is not allowed"
+    return ""
 
 
 def _completed(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,21 +1,17 @@
 """The objects every cluster has from its first moment.
 
-`server` brings in those that are missing, through its own door, so that they are completed and checked like any other. A
-list to be extended: other parts of the server add what they need (roles and bindings).
+`server` brings in those that are missing by its own verbs, so that they are completed and checked like any other; other
+parts of the server add what they need (roles and bindings).
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import structlog
-
-from korder.embedded.apiserver.serving import documents
+from korder.embedded.apiserver.access.user import AUTHENTICATED, MASTERS, User
+from korder.embedded.apiserver.serving import dispatch, documents, routing
 from korder.embedded.apiserver.serving.call import World
 from korder.embedded.apiserver.storage import Key
 from korder.net.http import Request
-from korder.net.server import Reply
-
-log = structlog.get_logger(__name__)
 
 Object = dict[str, Any]
 
@@ -63,12 +59,11 @@ OBJECTS: tuple[Object, ...] = (
     },
 )
 
+SERVER = User("system:apiserver", (MASTERS, AUTHENTICATED))
 _HEADERS = {"User-Agent": "kube-apiserver/v1.36", "Content-Type": "application/json"}
 
 
-async def bring_in(
-    handle: Callable[[Request], Awaitable[Reply]], world: World, objects: Sequence[Object]
-) -> None:
+async def bring_in(world: World, objects: Sequence[Object]) -> None:
     """Creates what is missing; kinds that are not served are passed over."""
     for obj in objects:
         group, _, version = obj["apiVersion"].rpartition("/")
@@ -81,6 +76,6 @@ async def bring_in(
         target = f"{base}{place}/{resource.plural}"
         key = Key(resource.stored, meta.get("namespace", ""), meta["name"])
         if world.storage.get(key) is None:
-            reply = await handle(Request("POST", target, _HEADERS, documents.encode(obj)))
-            if reply.status not in (201, 409):
-                log.warning("object not brought in", target=target, answer=reply.body.decode())
+            request = Request("POST", target, _HEADERS, documents.encode(obj))
+            route = routing.read(request.method, request.target)
+            await dispatch.dispatch(world, request, route, SERVER)

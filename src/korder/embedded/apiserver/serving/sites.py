@@ -58,7 +58,7 @@ class Sites:
             return Reply(200, b"", {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
         document = self._document(request, route)
         if document is None:
-            return _no_page()
+            return no_page()
         if route.method != "GET":
             raise method_not_allowed()
         return document
@@ -123,14 +123,15 @@ def _found(document: Object | None) -> Object:
     return document
 
 
-def _no_page() -> Reply:
+def no_page() -> Reply:
+    """Nothing is here."""
     return Reply(404, b"404 page not found\n", _TEXT)
 
 
 def _health(route: Route) -> Reply:
     kind, *check = route.parts
     if route.path.endswith("/") or (check and "/".join(check) not in _CHECKS):
-        return _no_page()
+        return no_page()
     if "verbose" not in route.query or check:
         return Reply(200, b"ok", _TEXT)
     excluded = set(route.query.get("exclude", ()))
