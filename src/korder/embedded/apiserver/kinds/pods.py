@@ -27,7 +27,7 @@ _DONE: Final = "Succeeded", "Failed"
 class Pods(Plain):
     """The strategy of pods."""
 
-    more_selectable = (
+    more_selectable: tuple[str, ...] = (
         "spec.hostNetwork",
         "spec.nodeName",
         "spec.restartPolicy",
