@@ -73,7 +73,6 @@ class Jobs(Workload):
     def check_change(self, obj: Object, old: Object) -> Iterator[Cause]:
         spec, before = obj["spec"], old["spec"]
         yield from self.check(obj)
-        yield from _check_with_selector(spec)
         yield from _check_completions(spec, before)
         yield from templates.check_fixed_selector(spec, before)
         yield from _check_template(spec, before, _may_change(old))

@@ -20,7 +20,7 @@ def check_deployment(field: str, strategy: Values) -> Iterator[Cause]:
             yield fielderrors.forbidden(f"{field}.rollingUpdate", said)
     elif kind == "RollingUpdate":
         where = f"{field}.rollingUpdate"
-        missing, surplus = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+        missing, surplus = _shares(rolling)
         yield from check_share(f"{where}.maxUnavailable", missing)
         yield from check_share(f"{where}.maxSurge", surplus)
         if not _size(missing) and not _size(surplus):
@@ -37,7 +37,7 @@ def check_daemons(field: str, strategy: Values) -> Iterator[Cause]:
     kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
     if kind == "RollingUpdate":
         where = f"{field}.rollingUpdate"
-        missing, surplus = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+        missing, surplus = _shares(rolling)
         for check in (check_share, check_whole):
             yield from check(f"{where}.maxUnavailable", missing)
             yield from check(f"{where}.maxSurge", surplus)
@@ -50,6 +50,11 @@ def check_daemons(field: str, strategy: Values) -> Iterator[Cause]:
     elif kind != "OnDelete":
         told = internal.text("DaemonSetUpdateStrategy", strategy)
         yield _unknown(field, told, "RollingUpdate", "OnDelete")
+
+
+def _shares(rolling: Values | None) -> tuple[int | str, int | str]:
+    given = rolling or {}
+    return given.get("maxUnavailable", 0), given.get("maxSurge", 0)
 
 
 def check_share(field: str, share: int | str) -> Iterator[Cause]:
