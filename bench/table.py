@@ -13,13 +13,14 @@ RESULTS = Path("build/bench.json")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measurement; `ratio` is `value / baseline`, and it is `ok` if it does not exceed the bar."""
+    """One measurement; `ratio` is `value / baseline`, and the bar is the most it may be, or with `at_least` the least."""
 
     name: str
     value: float
     unit: str
     baseline: float
     bar: float
+    at_least: bool = False
 
     @property
     def ratio(self) -> float:
@@ -27,11 +28,12 @@ class Row:
 
     @property
     def ok(self) -> bool:
-        return self.ratio <= self.bar
+        return self.ratio >= self.bar if self.at_least else self.ratio <= self.bar
 
     def as_json(self) -> dict[str, object]:
         """The row as it stands in build/bench.json."""
         row: dict[str, object] = asdict(self)
+        del row["at_least"]
         return {**row, "ratio": self.ratio, "ok": self.ok}
 
 
@@ -45,8 +47,8 @@ def publish(rows: Iterable[Row]) -> bool:
             f"{row.value:.4g} {row.unit}",
             f"{row.baseline:.4g} {row.unit}",
             f"{row.ratio:.2f}",
-            f"<= {row.bar:g}",
-            "ok" if row.ok else "[red]above the bar",
+            f"{'>=' if row.at_least else '<='} {row.bar:g}",
+            "ok" if row.ok else "[red]misses the bar",
         )
     Console().print(table)
     RESULTS.parent.mkdir(exist_ok=True)

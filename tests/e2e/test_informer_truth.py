@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+import contextlib
 import os
 import random
 
@@ -137,7 +138,11 @@ async def test_the_store_equals_a_fresh_list_after_every_kind_of_trouble(
     plane = await a_control_plane(without=("kube-scheduler", "kube-controller-manager"))
     wire = FaultyTransport(connect(load(str(plane.kubeconfig())), clock.now), random.Random(1))
     watching = Client(wire, rng=random.Random(1))
-    async with open_client(str(plane.kubeconfig()), now=clock.now, rng=random.Random(2)) as client:
+    async with (
+        contextlib.AsyncExitStack() as closing,
+        open_client(str(plane.kubeconfig()), now=clock.now, rng=random.Random(2)) as client,
+    ):
+        closing.push_async_callback(wire.close)
         await fill(client)
         informer = Informer(watching, CONFIG_MAPS, Metrics(), scope=Scope(namespace=NAMESPACE))
         picture = Picture()
@@ -153,7 +158,6 @@ async def test_the_store_equals_a_fresh_list_after_every_kind_of_trouble(
         if len(seeds) >= 10:  # a few rounds need not draw every kind of trouble
             assert wire.hits[Fault.CUT] > 0
             assert informer._metrics.lists.labels("configmaps")._value.get() > 1
-    await wire.close()
 
 
 async def _round(

@@ -207,10 +207,17 @@ func (w *writer) facts(field reflect.StructField, property spec.Schema, required
 		must(err)
 		text += ";default=" + string(encoded)
 	}
-	if len(property.Enum) > 0 {
+	allowed := property.Enum
+	if property.Items != nil && property.Items.Schema != nil {
+		allowed = property.Items.Schema.Enum
+	}
+	if property.AdditionalProperties != nil && property.AdditionalProperties.Schema != nil {
+		allowed = property.AdditionalProperties.Schema.Enum
+	}
+	if len(allowed) > 0 {
 		var values []string
-		for _, value := range property.Enum {
-			values = append(values, value.(string))
+		for _, value := range allowed {
+			values = append(values, strings.ReplaceAll(value.(string), " ", "%20"))
 		}
 		text += ";enum=" + strings.Join(values, "|")
 	}

@@ -6,9 +6,22 @@ embedded server enforces them.
 
 from collections.abc import Mapping
 
-from korder.api.codec import Raw
 from korder.api.core import Amount
 from korder.api.meta import Base, Kind, Object
+
+
+class ScopeRequirement(Base):
+    """One demand on the objects that a quota counts."""
+
+    scope_name: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class ScopeSelector(Base):
+    """Demands that must all be met."""
+
+    match_expressions: tuple[ScopeRequirement, ...] = ()
 
 
 class ResourceQuotaSpec(Base):
@@ -16,7 +29,14 @@ class ResourceQuotaSpec(Base):
 
     hard: Mapping[str, Amount] = {}
     scopes: tuple[str, ...] = ()
-    scope_selector: Raw = None
+    scope_selector: ScopeSelector | None = None
+
+    @property
+    def requirements(self) -> tuple[ScopeRequirement, ...]:
+        """All demands on objects; a scope that is only named has to be there."""
+        named = (ScopeRequirement(scope_name=each, operator="Exists") for each in self.scopes)
+        selected = self.scope_selector.match_expressions if self.scope_selector is not None else ()
+        return (*named, *selected)
 
 
 class ResourceQuotaStatus(Base):

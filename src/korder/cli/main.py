@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from korder.cli import install, manager, manifests
+from korder.cli import apply, delete, describe, get, install, kubectl, manager, manifests
 from korder.kube.errors import KubeError
 from korder.net.http import NetError
 
@@ -17,6 +17,19 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("get")(get.run)
+app.command("watch")(get.watch)
+app.command("apply")(apply.run)
+app.command("describe")(describe.run)
+app.command("delete")(delete.run)
+app.command(
+    "kubectl",
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    },
+)(kubectl.run)
 app.command("manager")(manager.run)
 app.command("install")(install.run)
 app.command("manifests")(manifests.run)

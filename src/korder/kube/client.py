@@ -254,6 +254,10 @@ class Client:
             return await self._sender.read(request)
         return await self._sender.write(request, recovery.Never())
 
+    async def raw_stream(self, request: http.Request) -> http.Response:
+        """Opens any stream, for what has no verb of its own: a watch that shows tables."""
+        return await self._sender.stream(request)
+
     def _options(self, *, dry_run: bool, force: bool = False) -> Options:
         return Options(dry_run=dry_run, field_manager=self._field_manager, force=force)
 

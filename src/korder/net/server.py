@@ -3,15 +3,17 @@
 Webhooks, probes and metrics are handlers, `async (http.Request) -> Reply`; a layer is a callable that takes a handler and
 returns one, and `stack` reads from the outside in. A handler that raises answers 500 and is logged. The surprising part is
 `stop`: aiohttp's own shutdown throws away bodies that are still arriving, so requests are drained first and connections
-closed afterwards. Streamed replies would grow out of `_answer`, the one place that turns a `Reply` into bytes.
+closed afterwards. A reply that streams is not waited for: its iterator is closed and the reply ended properly, when the server
+drains as well as when the client goes.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 import contextlib
 from dataclasses import dataclass, field
 from functools import reduce
 import os
+from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -32,11 +34,12 @@ _DISCARD_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler answers."""
+    """What a handler answers: a body, or a stream that is sent chunk by chunk as fast as the client takes it."""
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
+    stream: AsyncGenerator[bytes, None] | None = None
 
 
 Handler = Callable[[Request], Awaitable[Reply]]
@@ -92,6 +95,7 @@ class Server:
         self._listener: asyncio.Server | None = None
         self._connections: web.Server | None = None
         self._in_flight: set[asyncio.Task[object]] = set()
+        self._streams: dict[object, asyncio.Task[object]] = {}
         self._draining = False
 
     @property
@@ -101,7 +105,9 @@ class Server:
     async def start(self) -> int:
         """Begins to listen and says on which port."""
         self._draining = False
-        self._connections = web.Server(self._serve, access_log=None, lingering_time=0)
+        self._connections = _Connections(
+            self._serve, self._hung_up, access_log=None, lingering_time=0
+        )
         try:
             self._listener = await asyncio.get_running_loop().create_server(
                 self._connections,
@@ -125,6 +131,8 @@ class Server:
         self._listener.close()
         self._listener = None
         self._draining = True
+        for task in self._streams.values():
+            task.cancel()
         try:
             async with asyncio.timeout(grace):
                 while self._in_flight:
@@ -146,10 +154,50 @@ class Server:
         assert task is not None  # noqa: S101  aiohttp runs every request in a task of its own
         self._in_flight.add(task)
         task.add_done_callback(self._in_flight.discard)
-        answer = _answer(await self._reply(raw))
+        reply = await self._reply(raw)
+        answer = _answer(reply)
         if self._draining or not raw.content.is_eof():
             answer.force_close()
+        if reply.stream is not None:
+            await self._send(raw, answer, reply.stream, task)
         return answer
+
+    async def _send(
+        self,
+        raw: web.BaseRequest,
+        answer: web.StreamResponse,
+        stream: AsyncGenerator[bytes, None],
+        task: asyncio.Task[object],
+    ) -> None:
+        """Streams until the end, unless the client goes (nobody is left to hear) or the server drains (a proper end)."""
+        self._streams[raw.protocol] = task
+        try:
+            async with contextlib.aclosing(stream):
+                if not self._draining:
+                    await answer.prepare(raw)
+                    async for chunk in stream:
+                        await answer.write(chunk)
+        except ConnectionError:
+            return
+        except asyncio.CancelledError:
+            if raw.transport is None or not self._draining:
+                raise
+            task.uncancel()
+            answer.force_close()
+        except Exception:
+            log.exception("stream failed", method=raw.method, path=raw.path)
+            answer.force_close()
+        finally:
+            self._streams.pop(raw.protocol, None)
+        with contextlib.suppress(ConnectionError):
+            await answer.prepare(raw)
+            await answer.write_eof()
+
+    def _hung_up(self, connection: object) -> None:
+        """Ends the stream of a client that is gone; it may be long until the next write would notice."""
+        task = self._streams.get(connection)
+        if task is not None:
+            task.cancel()
 
     async def _reply(self, raw: web.BaseRequest) -> Reply:
         try:
@@ -186,5 +234,21 @@ async def _discard(raw: web.BaseRequest) -> None:
                 pass
 
 
-def _answer(reply: Reply) -> web.Response:
+class _Connections(web.Server):
+    """aiohttp's bookkeeping of connections, which says when one is lost."""
+
+    def __init__(self, serve: Any, hung_up: Callable[[object], None], **settings: Any) -> None:
+        super().__init__(serve, **settings)
+        self._hung_up = hung_up
+
+    def connection_lost(
+        self, handler: web.RequestHandler, exc: BaseException | None = None
+    ) -> None:
+        self._hung_up(handler)
+        super().connection_lost(handler, exc)
+
+
+def _answer(reply: Reply) -> web.StreamResponse:
+    if reply.stream is not None:
+        return web.StreamResponse(status=reply.status, headers=reply.headers)
     return web.Response(status=reply.status, body=reply.body, headers=reply.headers)

@@ -189,12 +189,18 @@ class World:
             if pod.metadata.deletion_grace_period_seconds:
                 self.change(PODS, name, {"metadata": {"deletionGracePeriodSeconds": 0}})
         elif not pod.spec.node_name:
-            node = daemonsets.node_of(pod) or "n1"
+            node = daemonsets.node_of(pod) or self._machine()
             self.change(PODS, name, {"spec": {"nodeName": node}, "status": {"phase": "Pending"}})
         elif pod.status.phase == "Pending":
             at = instant.render(self.clock.now())
             ready: JSON = {"type": "Ready", "status": "True", "lastTransitionTime": at}
             self.change(PODS, name, {"status": {"phase": "Running", "conditions": [ready]}})
+
+    def _machine(self) -> str:
+        """A node for pods that may run anywhere; without one they would be collected."""
+        if self.path(NODES, "n1") not in self.server.objects:
+            self.create(NODES, "n1")
+        return "n1"
 
 
 def template(image: str) -> JSON:

@@ -10,11 +10,15 @@ from functools import partial
 from korder.api.plan import AnyKind
 from korder.embedded.actors.daemonsets import DaemonSets
 from korder.embedded.actors.deployments import Deployments
+from korder.embedded.actors.disruption import Disruptions
 from korder.embedded.actors.garbage import GarbageCollector
 from korder.embedded.actors.jobs import Jobs
 from korder.embedded.actors.kinds import stored_kinds
 from korder.embedded.actors.namespaces import DefaultAccounts, Namespaces
+from korder.embedded.actors.podgc import PodCollector
+from korder.embedded.actors.quotas import Quotas
 from korder.embedded.actors.replicasets import ReplicaSets
+from korder.embedded.actors.rootcertificates import RootCertificates
 from korder.embedded.actors.statefulsets import StatefulSets
 from korder.kube.client import Client
 from korder.runtime.manager import Manager
@@ -25,16 +29,25 @@ def add_workloads(
     client: Client,
     collected: Iterable[AnyKind],
     present: Callable[[], Awaitable[Iterable[AnyKind]]] | None = None,
+    root_certificate: str | None = None,
 ) -> None:
-    """Adds the workload controllers, namespace deletion, and the collection of garbage among the kinds `collected`.
+    """Adds the workload controllers, namespace deletion, quotas, and the collection of garbage among the kinds `collected`.
 
     `present` tells which kinds namespaces are emptied of at the moment; by default the server is asked each time.
+    `root_certificate` is published in every namespace, if given.
     """
+    collected = tuple(collected)
+    present = present or partial(stored_kinds, client)
     Deployments(manager, client)
     ReplicaSets(manager, client)
     StatefulSets(manager, client)
     DaemonSets(manager, client)
     Jobs(manager)
     DefaultAccounts(manager)
-    Namespaces(manager, client, present or partial(stored_kinds, client))
+    if root_certificate is not None:
+        RootCertificates(manager, root_certificate)
+    Disruptions(manager)
+    PodCollector(manager, client)
+    Namespaces(manager, client, present)
+    Quotas(manager, client, collected, present)
     GarbageCollector(manager, client, collected)

@@ -47,8 +47,9 @@ def forbidden(plural: str, group: str, name: str, why: str) -> Refused:
     """Who asks may not, or a rule of admission says no."""
     qualified = f"{plural}.{group}" if group else plural
     details = StatusDetails(name=name, group=group, kind=plural)
-    what = f'{qualified} "{name}"' if name else qualified
-    return failure(403, "Forbidden", f"{what} is forbidden: {why}", details)
+    what = f"{qualified} {fielderrors.quote(name)}" if name else qualified
+    told = f"{what} is forbidden: {why}" if plural else f"forbidden: {why}"
+    return failure(403, "Forbidden", told, details)
 
 
 def no_such_path() -> Refused:

@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
-from korder.embedded.apiserver.storage import Key, Record, Storage
+from korder.embedded.apiserver.storage import Draft, Key, Record, Storage
 
 Object = dict[str, Any]
+
+_HEAD = ("kind", "apiVersion", "metadata")
 
 
 class Facts:
@@ -47,6 +49,20 @@ def fresh(record: Record) -> Object:
     return obj
 
 
+def draft(obj: Object) -> Draft:
+    """Encodes an object for storage, with the place of its version left open."""
+    meta = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
+    rest = {name: value for name, value in obj.items() if name not in _HEAD}
+    start = {name: obj[name] for name in _HEAD[:2] if name in obj}
+    before = msgspec.json.encode(start)[:-1] + (b"," if start else b"")
+    inner, outer = msgspec.json.encode(meta), msgspec.json.encode(rest)
+    between = b'",' if meta else b'"'
+    return Draft(
+        before + b'"metadata":{"resourceVersion":"',
+        between + inner[1:] + (b"," if rest else b"") + outer[1:],
+    )
+
+
 class View:
     """Reads what is stored; resources are named as storage names them: `pods`, `deployments.apps`."""
 
@@ -59,3 +75,7 @@ class View:
 
     def all(self, resource: str, namespace: str = "") -> Sequence[Object]:
         return [decoded(record) for record in self._storage.page(resource, namespace).records]
+
+    def changes(self, resource: str) -> int:
+        """A number that differs after every change of the resource; for those who keep what they made of it."""
+        return self._storage.changes(resource)

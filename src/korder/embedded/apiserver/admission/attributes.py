@@ -25,6 +25,21 @@ class Operation(StrEnum):
 
 
 @dataclass(slots=True)
+class Rounds:
+    """How often the chain has to mutate: webhooks and policies may ask to be heard again after a change by others.
+
+    Attributes:
+        again: Whether somebody changed the object so that a second round is due.
+        second: Whether this is the second round; there is no third.
+        notes: What plugins remember from round to round, by their own names.
+    """
+
+    again: bool = False
+    second: bool = False
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Attributes:
     """One write on its way.
 
@@ -35,6 +50,7 @@ class Attributes:
         warnings: What the client is to be told.
         alongside: Writes that have to happen with this one or not at all, such as a quota's new usage. If one of them
             conflicts, the whole request begins again.
+        rounds: Whether the plugins mutate once or twice.
     """
 
     operation: Operation
@@ -49,6 +65,7 @@ class Attributes:
     options: Object = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     alongside: list[Write] = field(default_factory=list)
+    rounds: Rounds = field(default_factory=Rounds)
 
 
 class Plugin:
@@ -68,8 +85,13 @@ class Chain:
         self._plugins = tuple(plugins)
 
     async def mutate(self, attributes: Attributes) -> None:
+        """Lets all plugins change the object, a second time if one of them asks for it."""
         for plugin in self._plugins:
             await plugin.mutate(attributes)
+        if attributes.rounds.again:
+            attributes.rounds.second = True
+            for plugin in self._plugins:
+                await plugin.mutate(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         for plugin in self._plugins:

@@ -21,14 +21,10 @@ class Budgets(Plain):
     qualified_finalizers = False
     unconditional = False
 
-    def before_create(self, obj: Object) -> None:
-        super().before_create(obj)
-        obj["status"] = dict.fromkeys(_COUNTS, 0)
-
     def check(self, obj: Object) -> Iterator[Cause]:
         spec = obj.get("spec") or {}
         if {"minAvailable", "maxUnavailable"} <= spec.keys():
-            shown = fe.in_order({member: spec[member] for member in _MEMBERS if member in spec})
+            shown = fe.in_order({each[0].upper() + each[1:]: spec.get(each) for each in _MEMBERS})
             told = f"{shown}: minAvailable and maxUnavailable cannot be both set"
             yield fe.unshown("spec", told)
         for member in ("minAvailable", "maxUnavailable"):

@@ -9,19 +9,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from korder.embedded.apiserver.kinds import names
 from korder.embedded.apiserver.kinds.budgets import Budgets
+from korder.embedded.apiserver.kinds.completed import COMPLETED, Completed
 from korder.embedded.apiserver.kinds.configs import ConfigMaps, Secrets
+from korder.embedded.apiserver.kinds.definition import Definitions
 from korder.embedded.apiserver.kinds.events import Events, NewEvents
 from korder.embedded.apiserver.kinds.leases import Leases
+from korder.embedded.apiserver.kinds.limitranges import LimitRanges
 from korder.embedded.apiserver.kinds.namespaces import Namespaces
 from korder.embedded.apiserver.kinds.nodes import Nodes
 from korder.embedded.apiserver.kinds.plain import Plain
+from korder.embedded.apiserver.kinds.policies import Policies, PolicyBindings
+from korder.embedded.apiserver.kinds.printer import PLAIN, Printer
+from korder.embedded.apiserver.kinds.printing import cluster, pods, rules, storage, workloads
 from korder.embedded.apiserver.kinds.priorities import PriorityClasses
+from korder.embedded.apiserver.kinds.quotas import ResourceQuotas
 from korder.embedded.apiserver.kinds.rbac import RoleBindings, Roles
 from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
 from korder.embedded.apiserver.kinds.services import Services
 from korder.embedded.apiserver.kinds.strategy import Strategy
+from korder.embedded.apiserver.kinds.webhookconfigurations import WebhookConfigurations
 
 _PART: Final = "get", "patch", "update"
 _CREATE: Final = ("create",)
@@ -198,18 +205,33 @@ _JUDGED: Final[Mapping[str, _Maker]] = {
     "ClusterRole": Roles,
     "ClusterRoleBinding": RoleBindings,
     "ConfigMap": ConfigMaps,
+    "CustomResourceDefinition": Definitions,
     "Event": Events,
     "Lease": Leases,
+    "LimitRange": LimitRanges,
+    "MutatingAdmissionPolicy": Policies,
+    "MutatingAdmissionPolicyBinding": PolicyBindings,
+    "MutatingWebhookConfiguration": WebhookConfigurations,
     "Namespace": Namespaces,
     "Node": Nodes,
     "PodDisruptionBudget": Budgets,
     "PriorityClass": PriorityClasses,
+    "ResourceQuota": ResourceQuotas,
     "Role": Roles,
     "RoleBinding": RoleBindings,
     "Secret": Secrets,
     "Service": Services,
+    "ValidatingAdmissionPolicy": Policies,
+    "ValidatingAdmissionPolicyBinding": PolicyBindings,
+    "ValidatingWebhookConfiguration": WebhookConfigurations,
 }
-_NAMES: Final[Mapping[str, names.NameRule]] = {}
+_PRINTERS: Final[Mapping[str, Printer]] = {
+    "Pod": pods.PODS,
+    **cluster.PRINTERS,
+    **rules.PRINTERS,
+    **storage.PRINTERS,
+    **workloads.PRINTERS,
+}
 
 
 def builtin() -> tuple[Resource, ...]:
@@ -234,6 +256,7 @@ def _resource(api_version: str, kind: str, short_names: str) -> Resource:
         short_names=tuple(short_names.split(",")) if short_names else (),
         categories=_categories(group, kind),
         subresources=_subresources(kind),
+        printer=_PRINTERS.get(kind, PLAIN),
     )
     if kind == "Binding" or group in _REVIEWS:
         resource = replace(resource, virtual=True, verbs=_CREATE)
@@ -247,14 +270,14 @@ def _resource(api_version: str, kind: str, short_names: str) -> Resource:
 
 
 def _strategy(api_version: str, kind: str) -> Strategy:
-    make = NewEvents if api_version == "events.k8s.io/v1" else _JUDGED.get(kind, Plain)
+    plain = Completed if kind in COMPLETED else Plain
+    make = NewEvents if api_version == "events.k8s.io/v1" else _JUDGED.get(kind, plain)
     return make(
         api_version,
         kind,
         namespaced=kind not in _CLUSTER,
         has_status=kind in _STATUS,
         generational=kind in _GENERATIONAL,
-        name_rule=_NAMES.get(kind),
     )
 
 

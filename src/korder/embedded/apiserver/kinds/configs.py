@@ -38,7 +38,7 @@ class ConfigMaps(Plain):
             yield from naming.named(f"binaryData[{key}]", key, naming.config_key)
             size += decoded_size(encoded)
         if size > _MOST:
-            yield fe.too_long("", _MOST)
+            yield fe.too_long("[]", _MOST)
 
     def check_change(self, obj: Object, old: Object) -> Iterator[Cause]:
         if old.get("immutable"):

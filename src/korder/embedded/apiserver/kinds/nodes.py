@@ -14,7 +14,6 @@ from korder.embedded.apiserver.kinds.plain import Plain
 from korder.embedded.apiserver.kinds.strategy import Causes, Object
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_TAINT: Final = ("key", "value", "effect", "timeAdded")
 
 
 class Nodes(Plain):
@@ -90,7 +89,13 @@ def _taints(spec: Mapping[str, Any]) -> Iterator[Cause]:
 
 
 def _repeated(place: str, taint: Mapping[str, Any]) -> Cause:
-    shown = fe.in_order({member: taint[member] for member in _TAINT if taint.get(member)})
+    members = {
+        "Key": taint.get("key", ""),
+        "Value": taint.get("value", ""),
+        "Effect": taint.get("effect", ""),
+        "TimeAdded": taint.get("timeAdded"),
+    }
+    shown = fe.in_order(members)
     told = f"Duplicate value: {shown}: taints must be unique by key and effect pair"
     return Cause(field=place, reason=DUPLICATE, message=told)
 

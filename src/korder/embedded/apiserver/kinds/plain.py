@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from korder.embedded.apiserver.fielderrors import Cause
@@ -41,10 +42,18 @@ class Plain(Builtin):
             name_rule or self.name_rule, namespaced, self.qualified_finalizers
         )
         self.selectable = (*self._meta_fields(), *self.more_selectable)
+        nothing: Object = {"metadata": {}}
+        self.read(nothing)
+        self._no_status = nothing.get("status")
         self._paths = tuple((field, field.split(".")) for field in self.selectable)
 
     def _meta_fields(self) -> tuple[str, ...]:
         return META_FIELDS
+
+    def before_create(self, obj: Object) -> None:
+        super().before_create(obj)
+        if self.has_status and self._no_status is not None:
+            obj["status"] = deepcopy(self._no_status)
 
     def check_create(self, obj: Object) -> Causes:
         return [*objectmeta.created(obj["metadata"], self._rules), *self.check(obj)]

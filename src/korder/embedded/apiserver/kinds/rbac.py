@@ -11,7 +11,7 @@ from korder.embedded.apiserver.kinds.strategy import Object
 
 GROUP: Final = "rbac.authorization.k8s.io"
 _SUBJECTS: Final = ("ServiceAccount", "User", "Group")
-_REFERENCE: Final = ("apiGroup", "kind", "name")
+_REFERENCE: Final = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
 
 
 class Roles(Plain):
@@ -89,7 +89,8 @@ class RoleBindings(Plain):
     def check_change(self, obj: Object, old: Object) -> Iterator[Cause]:
         yield from self.check(obj)
         if obj.get("roleRef") != old.get("roleRef"):
-            shown = fe.in_order({member: obj["roleRef"].get(member, "") for member in _REFERENCE})
+            reference = obj.get("roleRef") or {}
+            shown = fe.in_order({go: reference.get(each, "") for go, each in _REFERENCE.items()})
             yield fe.unshown("roleRef", f"{shown}: cannot change roleRef")
 
     def _subject(self, subject: Mapping[str, Any], place: str) -> Iterator[Cause]:

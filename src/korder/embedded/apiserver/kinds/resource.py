@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass
 
+from korder.embedded.apiserver.kinds.printer import PLAIN, Printer
 from korder.embedded.apiserver.kinds.strategy import Strategy
 
 READING = "get", "list", "watch"
@@ -30,7 +31,10 @@ class Resource:
     Attributes:
         stored_as: How storage calls it, if another group keeps the objects (events); versions of one kind share them anyway.
         strategy: How its objects are read, completed and judged.
+        printer: How its objects are shown in a table.
         virtual: Nothing is stored: a create is a question that is answered (reviews).
+        custom: Whether it comes from a definition; its objects keep kind and version inside of lists.
+        returns_deleted: Whether a deletion is answered with the object that is gone instead of a Status.
     """
 
     group: str
@@ -47,6 +51,9 @@ class Resource:
     list_kind: str = ""
     virtual: bool = False
     stored_as: str = ""
+    custom: bool = False
+    returns_deleted: bool = False
+    printer: Printer = PLAIN
 
     @property
     def api_version(self) -> str:

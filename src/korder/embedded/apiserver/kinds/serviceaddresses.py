@@ -89,6 +89,10 @@ def _address(spec: Spec, before: Spec, taken: Taken, rng: random.Random) -> Iter
     if asked == services.HEADLESS:
         _headless(spec)
         return
+    if spec.get("ipFamilyPolicy") == "RequireDualStack":
+        told = "this cluster is not configured for dual-stack services"
+        yield fe.invalid("spec.ipFamilyPolicy", "RequireDualStack", told)
+        return
     if asked and asked not in (before.get("clusterIPs") or ()):
         yield from _refused(asked, taken)
     elif not asked:

@@ -149,7 +149,14 @@ def _port_clashes(spec: Mapping[str, Any]) -> Iterator[Cause]:
 
 
 def _same_port(index: int, port: Mapping[str, Any]) -> Cause:
-    members = {"protocol": port.get("protocol"), "port": port.get("port", 0), "targetPort": 0}
+    members = {
+        "Name": "",
+        "Protocol": port.get("protocol"),
+        "AppProtocol": None,
+        "Port": port.get("port", 0),
+        "TargetPort": 0,
+        "NodePort": 0,
+    }
     told = f"Duplicate value: {fe.in_order(members)}"
     return Cause(field=f"spec.ports[{index}]", reason=fe.DUPLICATE, message=told)
 

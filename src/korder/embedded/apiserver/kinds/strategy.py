@@ -33,10 +33,16 @@ class Strategy:
     Invalid value: 0: must be specified for an update`, in the name of the plural instead of the kind."""
     converts = False
     """Whether the stored form is another one (`outward`, `inward`); lists of all other kinds are joined from stored bytes."""
+    orphans = ""
+    """What becomes of dependents if a deletion does not say it: "" they go, "orphan" they stay, "unsupported" nobody asks."""
 
     def endpoint(self, subresource: str = "") -> Endpoint:
         """What ownership of fields has to know."""
         raise NotImplementedError
+
+    def schema(self) -> Mapping[str, Any] | None:
+        """The schema of a custom kind, for OpenAPI; None for the kinds of Kubernetes, whose types are in a table."""
+        return None
 
     def read(self, obj: Object) -> list[str]:
         """Brings what was sent into the form in which it is kept; returns the paths of unknown fields.

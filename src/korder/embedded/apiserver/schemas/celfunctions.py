@@ -12,7 +12,7 @@ from typing import Any, Final
 from cel_expr_python import cel  # type: ignore[import-untyped]  # its stubs lack the marker
 
 from korder.embedded.apiserver import fielderrors
-from korder.embedded.apiserver.schemas import celvalues, schemapatterns
+from korder.embedded.apiserver.schemas import celauthorizer, celvalues, schemapatterns
 from korder.embedded.apiserver.schemas.celvalues import Book
 
 T = cel.Type
@@ -241,6 +241,12 @@ def _strings(book: Book) -> None:
 def declarations() -> list[cel.FunctionDecl]:
     """All functions, ready for an environment."""
     book = Book()
-    for chapter in (_lists, _strings, celvalues.quantities, celvalues.addresses):
+    for chapter in (
+        _lists,
+        _strings,
+        celvalues.quantities,
+        celvalues.addresses,
+        celauthorizer.checks,
+    ):
         chapter(book)
     return book.declared()

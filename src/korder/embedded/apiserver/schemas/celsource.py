@@ -215,28 +215,36 @@ def _made(name: str, operand: str, arguments: list[str]) -> str:
 
 
 def _literals(pieces: _Pieces) -> str:
-    """`Object.spec{replicas: 1}` becomes `{"replicas": 1}`."""
+    """`Object.spec{replicas: 1}` becomes `dyn({"replicas": 1})`; as plain maps, two literals could differ in type."""
     dropped: set[int] = set()
     keys: set[int] = set()
-    for opener, closer in [
-        (o, c) for o, c in pieces.partner.items() if pieces.is_mark(o, "{") and o < c
-    ]:
-        start = pieces.operand(opener + 1) if pieces.name(opener - 1) else opener
-        start = opener - 1 if start == opener and pieces.name(opener - 1) else start
-        while pieces.is_mark(start - 1, "."):
-            start -= 2
-        if pieces.name(start) not in ("Object", "JSONPatch") or start == opener:
+    braces: dict[int, str] = {}
+    for opener, closer in pieces.partner.items():
+        start = (
+            _literal(pieces, opener) if opener < closer and pieces.is_mark(opener, "{") else opener
+        )
+        if start == opener:
             continue
         dropped.update(range(start, opener))
-        keys.update(
-            span[0] for span in pieces.arguments(opener) if pieces.is_mark(span[0] + 1, ":")
-        )
-        del closer
-    made = []
-    for index, token in enumerate(pieces.all):
-        if index not in dropped:
-            made.append(f'"{token.text}"' if index in keys and token.kind == "name" else token.text)
-    return " ".join(made)
+        braces |= {opener: "dyn({", closer: "})"}
+        for first, _ in pieces.arguments(opener):
+            key = first + 1 if pieces.is_mark(first, "?") else first
+            keys.update([key] if pieces.name(key) and pieces.is_mark(key + 1, ":") else [])
+    return " ".join(
+        braces.get(index) or (f'"{token.text}"' if index in keys else token.text)
+        for index, token in enumerate(pieces.all)
+        if index not in dropped
+    )
+
+
+def _literal(pieces: _Pieces, opener: int) -> int:
+    """Where the name of a typed literal begins that opens here; the opener itself if it is a plain map."""
+    start = opener - 1
+    if not pieces.name(start):
+        return opener
+    while pieces.is_mark(start - 1, ".") and pieces.name(start - 2):
+        start -= 2
+    return start if pieces.name(start) in ("Object", "JSONPatch") else opener
 
 
 @dataclass(slots=True)

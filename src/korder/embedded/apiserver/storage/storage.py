@@ -58,6 +58,10 @@ class Storage:
     def get(self, key: Key) -> Record | None:
         return self._table(key.resource).get(key.path)
 
+    def changes(self, resource: str) -> int:
+        """How often a resource was changed since the storage was opened: as long as it stays the same, nothing was."""
+        return self._table(resource).changes
+
     def page(
         self,
         resource: str,

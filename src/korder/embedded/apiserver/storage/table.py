@@ -60,6 +60,8 @@ class Table:
         self._records = {record.key.path: record for record in records}
         self._paths = sorted(self._records)
         self.history = History(events)
+        self.changes = 0
+        """How often it was changed: whoever derived something from it may compare."""
 
     def get(self, path: str) -> Record | None:
         return self._records.get(path)
@@ -75,6 +77,7 @@ class Table:
                 insort(self._paths, path)
             self._records[path] = event.record
         self.history.add(event)
+        self.changes += 1
 
     def page(self, namespace: str, after: str, limit: int | None, version: int) -> Page:
         """Reads from behind `after`, or from the beginning, as it was at a version that history still reaches."""

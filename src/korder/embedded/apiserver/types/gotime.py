@@ -3,13 +3,14 @@
 `values` calls it. `korder.api.instant` knows what an instant is; here are only the two layouts and the sentences.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 import re
 
 from korder.api import instant
 from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.types.mismatch import Mismatch, said
 
+_ZERO = datetime(1, 1, 1, tzinfo=UTC)
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 
@@ -34,15 +35,16 @@ _ZONE = re.compile(r"Z|[+-](\d\d):\d\d")
 _SHORT_HOUR = re.compile(r"(?<=T)\d(?=:)")
 
 
-def read(text: str) -> str:
-    """Reads a `Time`: whole seconds are kept."""
+def read(text: str) -> str | None:
+    """Reads a `Time`: whole seconds are kept. Go's first instant is none."""
     try:
-        return instant.render(_parsed(text))
+        parsed = _parsed(text)
     except ValueError:
         raise _why(text, _LAYOUT) from None
+    return None if parsed == _ZERO else instant.render(parsed)
 
 
-def read_micro(text: str) -> str:
+def read_micro(text: str) -> str | None:
     """Reads a `MicroTime`, which must have six digits after the point."""
     try:
         parsed = _parsed(text)
@@ -50,7 +52,7 @@ def read_micro(text: str) -> str:
         raise _why(text, _MICRO_LAYOUT) from None
     if _WHOLE_MICROS.search(text) is None:
         raise _why(text, _MICRO_LAYOUT)
-    return instant.render_micro(parsed)
+    return None if parsed == _ZERO else instant.render_micro(parsed)
 
 
 def _parsed(text: str) -> datetime:

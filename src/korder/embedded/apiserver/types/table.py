@@ -10,12 +10,14 @@ next to nothing. Its notation:
     *T  []T  {}T  {Key}T  bytes  @form     pointer, list, map, map with named keys, base64, a type that reads itself
 
 Facts are `required`, how a list is merged by apply (`atomic`, `set`, `map=keys`; `atomic` also of maps and structs, `granular` against it), by
-strategic merge patches (`patch=strategies`, `key=member`), `default=JSON` and `enum=values`.
+strategic merge patches (`patch=strategies`, `key=member`), `default=JSON` and `enum=values`, of the
+items if it is a list or a map, with %20 for spaces.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+import hashlib
 from importlib import resources
 import re
 
@@ -129,6 +131,11 @@ def package(name: str) -> Package:
     return _line(name).package
 
 
+def digest() -> str:
+    """Names the state of the table: what is made from it alone can be kept under this name."""
+    return hashlib.sha256(_text().encode()).hexdigest()
+
+
 _STRING = Type("string", "string")
 _OF_KINDS = tuple(Member(each, _STRING, ("TypeMeta",), True) for each in ("kind", "apiVersion"))  # noqa: FBT003
 
@@ -188,10 +195,15 @@ def _kinds() -> Mapping[tuple[str, str], str]:
 
 
 @cache
+def _text() -> str:
+    return resources.files(__package__).joinpath("types.txt").read_text("utf-8")
+
+
+@cache
 def _lines() -> Mapping[str, _Line]:
     lines: dict[str, _Line] = {}
     package = Package("", "", "", "")
-    for text in resources.files(__package__).joinpath("types.txt").read_text("utf-8").splitlines():
+    for text in _text().splitlines():
         if text.startswith("["):
             package = Package(*text[1:-1].split(" "))
         elif text and not text.startswith("#"):

@@ -5,6 +5,7 @@
 
 import base64
 from collections.abc import Callable, Mapping
+import math
 import re
 from typing import Any
 
@@ -89,6 +90,8 @@ def _float(go: str) -> Reader:
             return value
         if type(value) is not float:
             raise wrong(value, go)
+        if not math.isfinite(value):
+            raise not_a(value, go)
         return int(value) if value.is_integer() and abs(value) < _EXACT else value
 
     return read

@@ -113,7 +113,7 @@ def _positive(holders: Iterable[Mapping[str, Any]], kind: str) -> Amounts:
 
 def container_resource(name: str) -> list[str]:
     """What is wrong with the name of something a container asks for."""
-    wrong = _resource(name)
+    wrong = resource_name(name)
     if "/" not in name:
         if name not in _OF_CONTAINERS and not is_huge_pages(name):
             wrong.append("must be a standard resource for containers")
@@ -122,7 +122,8 @@ def container_resource(name: str) -> list[str]:
     return wrong
 
 
-def _resource(name: str) -> list[str]:
+def resource_name(name: str) -> list[str]:
+    """What is wrong with the name of anything that is counted."""
     wrong = naming.label_key(name)
     if not wrong and "/" not in name and not _is_standard(name):
         wrong.append("must be a standard resource type or fully qualified")
@@ -184,7 +185,7 @@ def _container_name(field: str, name: str) -> Iterator[Cause]:
 
 
 def _pod_name(field: str, name: str) -> Iterator[Cause]:
-    wrong = _resource(name)
+    wrong = resource_name(name)
     for said in wrong:
         yield fielderrors.invalid(field, name, said)
     if not wrong and name not in OF_POD and not is_huge_pages(name):
@@ -198,11 +199,11 @@ def _check(
     requests = given.get("requests") or {}
     for name, text in limits.items():
         yield from check_name(f"{field}.limits[{name}]", name)
-        yield from _check_amount(f"{field}.limits[{name}]", name, text)
+        yield from check_amount(f"{field}.limits[{name}]", name, text)
         yield from _check_pages(f"{field}.limits[{name}]", name, text)
     for name, text in requests.items():
         yield from check_name(f"{field}.requests[{name}]", name)
-        yield from _check_amount(f"{field}.requests[{name}]", name, text)
+        yield from check_amount(f"{field}.requests[{name}]", name, text)
         yield from _check_against(field, name, text, limits.get(name))
         yield from _check_pages(f"{field}.requests[{name}]", name, text)
     names = {*limits, *requests}
@@ -210,7 +211,8 @@ def _check(
         yield fielderrors.forbidden(field, "HugePages require cpu or memory")
 
 
-def _check_amount(field: str, name: str, text: str) -> Iterator[Cause]:
+def check_amount(field: str, name: str, text: str) -> Iterator[Cause]:
+    """What is wrong with an amount of something."""
     amount = quantity.parse(text)
     if amount < quantity.ZERO:
         yield fielderrors.invalid(field, text, "must be greater than or equal to 0")

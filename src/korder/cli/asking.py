@@ -1,0 +1,64 @@
+"""What the daily verbs ask for in common: which cluster, which namespace, which objects."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+import random
+from typing import Annotated
+
+import typer
+
+from korder.api.meta import Key
+from korder.cli import served
+from korder.cli.served import Catalog, Served
+from korder.cli.session import cluster, home
+from korder.kube.client import Client
+from korder.kube.errors import KubeError
+
+Kubeconfig = Annotated[str | None, typer.Option(help="The kubeconfig to use.")]
+Context = Annotated[str | None, typer.Option(help="The context of the kubeconfig.")]
+Namespace = Annotated[
+    str | None, typer.Option("--namespace", "-n", help="The namespace; the context's if not given.")
+]
+Labels = Annotated[str, typer.Option("--selector", "-l", help="Only objects with these labels.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A cluster that was asked what it serves, and the namespace one is in."""
+
+    client: Client
+    catalog: Catalog
+    namespace: str
+
+    def key(self, each: Served, name: str) -> Key:
+        """Where an object of that name would be."""
+        return Key(self.namespace if each.kind.namespaced else "", name)
+
+    def named(self, words: Sequence[str]) -> list[tuple[Served, str]]:
+        """Reads `TYPE NAME...` or `TYPE/NAME...`."""
+        if all("/" in word for word in words):
+            pairs = [word.split("/", 1) for word in words]
+            return [(one(self.catalog, word), name) for word, name in pairs]
+        if any("/" in word for word in words):
+            raise KubeError("say either TYPE NAME... or TYPE/NAME..., not both")
+        each = one(self.catalog, words[0])
+        return [(each, name) for name in words[1:]]
+
+
+def one(catalog: Catalog, word: str) -> Served:
+    """Finds the one kind that a word means."""
+    found = catalog.find(word)
+    if len(found) > 1:
+        raise KubeError(f"{word!r} means several kinds here; name one of them")
+    return found[0]
+
+
+@asynccontextmanager
+async def desk(
+    kubeconfig: str | None, context: str | None, namespace: str | None
+) -> AsyncIterator[Desk]:
+    """Opens the cluster and asks it what it serves."""
+    async with cluster(kubeconfig, context, random.Random()) as client:
+        where = namespace or home(kubeconfig, context)
+        yield Desk(client, await served.discover(client), where)

@@ -1,0 +1,94 @@
+"""`korder delete`: removes objects and waits until they are gone."""
+
+import asyncio
+from typing import Annotated
+
+from rich.console import Console
+import typer
+
+from korder.api.meta import Key
+from korder.cli import documents
+from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
+from korder.cli.served import Served
+from korder.kube.errors import KubeError, NotFound
+from korder.kube.request import Propagation
+
+
+def run(
+    what: Annotated[list[str] | None, typer.Argument(help="TYPE NAME... or TYPE/NAME...")] = None,
+    files: Annotated[
+        list[str] | None, typer.Option("--filename", "-f", help="What is in these manifests.")
+    ] = None,
+    namespace: Namespace = None,
+    wait: Annotated[bool, typer.Option(help="Wait until they are gone.")] = True,
+    grace: Annotated[
+        int | None, typer.Option("--grace-period", min=0, help="Seconds to shut down.")
+    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Remove objects."""
+    if bool(what) == bool(files):
+        raise typer.BadParameter("name objects, or manifests with -f")
+    asyncio.run(_delete(what or [], files or [], namespace, wait, grace, kubeconfig, context))
+
+
+async def _delete(
+    what: list[str],
+    files: list[str],
+    namespace: str | None,
+    wait: bool,
+    grace: int | None,
+    kubeconfig: str | None,
+    context: str | None,
+) -> None:
+    async with desk(kubeconfig, context, namespace) as at:
+        targets = _named(at, what) if what else _in_files(at, files)
+        absent = [target for target in targets if not await _begin(at, *target, grace)]
+        if wait:
+            with Console(stderr=True).status("waiting until they are gone") as status:
+                for each, key in targets:
+                    status.update(f"waiting until {each.kind}/{key.name} is gone")
+                    await _gone(at, each, key)
+        if absent:
+            names = ", ".join(f"{each.kind}/{key}" for each, key in absent)
+            raise KubeError(f"not found: {names}")
+
+
+def _named(at: Desk, what: list[str]) -> list[tuple[Served, Key]]:
+    pairs = [(each, at.key(each, name)) for each, name in at.named(what)]
+    if not pairs:
+        raise KubeError(f"name the {what[0]} to delete")
+    return pairs
+
+
+def _in_files(at: Desk, files: list[str]) -> list[tuple[Served, Key]]:
+    """What manifests name, last first: what was made later may need what was made before."""
+    found: list[tuple[Served, Key]] = []
+    for document in reversed(documents.read(files)):
+        each = at.catalog.of(document.api_version, document.kind)
+        if each is None:
+            raise KubeError(f"{document.place}: the server does not serve {document.kind}")
+        where = str(document.metadata.get("namespace") or at.namespace)
+        found.append((each, Key(where if each.kind.namespaced else "", document.name)))
+    return found
+
+
+async def _begin(at: Desk, each: Served, key: Key, grace: int | None) -> bool:
+    try:
+        await at.client.delete(
+            each.kind, key, grace_seconds=grace, propagation=Propagation.BACKGROUND
+        )
+    except NotFound:
+        return False
+    print(f"{each.kind}/{key.name} deleted", flush=True)
+    return True
+
+
+async def _gone(at: Desk, each: Served, key: Key) -> None:
+    try:
+        uid = (await at.client.get(each.kind, key)).metadata.uid
+        while (await at.client.get(each.kind, key)).metadata.uid == uid:
+            await asyncio.sleep(0.2)
+    except NotFound:
+        return

@@ -1,0 +1,134 @@
+"""From the words people type to the kinds a server serves: `po`, `pod`, `Pods`, `orders.core.korder.dev`, `all`.
+
+The daily verbs (`get`, `watch`, `apply`, `describe`, `delete`) ask here. Everything is known from two requests of
+aggregated discovery, so a kind that was defined a second ago is found.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from korder.api import codec
+from korder.api.meta import Base, Kind, Object
+from korder.kube.client import Client
+from korder.kube.errors import KubeError
+from korder.net.http import Request
+
+_AGGREGATED = {
+    "Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+}
+
+
+class _ResponseKind(Base):
+    kind: str = ""
+
+
+class _Resource(Base):
+    resource: str
+    response_kind: _ResponseKind = _ResponseKind()
+    scope: str = ""
+    singular_resource: str = ""
+    verbs: tuple[str, ...] = ()
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+
+class _Version(Base):
+    version: str
+    resources: tuple[_Resource, ...] = ()
+
+
+class _Meta(Base):
+    name: str = ""
+
+
+class _Group(Base):
+    metadata: _Meta = _Meta()
+    versions: tuple[_Version, ...] = ()
+
+
+class _Groups(Base):
+    items: tuple[_Group, ...] = ()
+
+
+class UnknownWord(KubeError):
+    """The server serves nothing of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A kind, and the words for it."""
+
+    kind: Kind[Object]
+    words: frozenset[str]
+    categories: tuple[str, ...]
+    verbs: tuple[str, ...]
+
+
+class Catalog:
+    """Everything a server serves, preferred versions first."""
+
+    def __init__(self, served: Iterable[Served]) -> None:
+        self._served = tuple(served)
+
+    def find(self, words: str) -> tuple[Served, ...]:
+        """Finds what a word means, or several with commas between them, or a category.
+
+        Raises:
+            UnknownWord: nothing has that name.
+        """
+        return tuple(dict.fromkeys(each for word in words.split(",") for each in self._find(word)))
+
+    def of(self, api_version: str, kind: str) -> Served | None:
+        """Finds the kind that an object says it is."""
+        for each in self._served:
+            if (each.kind.api_version, each.kind.kind) == (api_version, kind):
+                return each
+        return None
+
+    def _find(self, word: str) -> tuple[Served, ...]:
+        wanted = word.lower()
+        for each in self._served:
+            if wanted in each.words:
+                return (each,)
+        found = tuple(each for each in self._served if wanted in each.categories)
+        if not found:
+            raise UnknownWord(f"the server has no resource of the name {word!r}")
+        return tuple({each.kind.kind: each for each in reversed(found)}.values())[::-1]
+
+
+async def discover(client: Client) -> Catalog:
+    """Asks a server for all it serves."""
+    groups = [await _groups(client, root) for root in ("/api", "/apis")]
+    return Catalog(
+        _served(group.metadata.name, version.version, resource)
+        for group in (*groups[0], *groups[1])
+        for version in group.versions
+        for resource in version.resources
+    )
+
+
+async def _groups(client: Client, root: str) -> tuple[_Group, ...]:
+    answer = await client.raw(Request("GET", root, _AGGREGATED))
+    try:
+        return codec.decode(answer, _Groups).items
+    except msgspec.MsgspecError as error:
+        raise KubeError(f"{root} does not answer as an API server does: {error}") from error
+
+
+def _served(group: str, version: str, resource: _Resource) -> Served:
+    kind = Kind(
+        group,
+        version,
+        resource.response_kind.kind,
+        resource.resource,
+        Object,
+        namespaced=resource.scope == "Namespaced",
+    )
+    plain = (resource.resource, resource.singular_resource, kind.kind.lower())
+    words = {*plain, *resource.short_names}
+    if group:
+        words |= {f"{word}.{group}" for word in plain}
+        words |= {f"{word}.{version}.{group}" for word in plain}
+    return Served(kind, frozenset(words), resource.categories, resource.verbs)

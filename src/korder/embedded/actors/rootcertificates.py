@@ -1,0 +1,43 @@
+"""The certificate of the API server, in a ConfigMap of every namespace: pods mount it beside their token."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from korder.api.core import CONFIG_MAPS, NAMESPACES, ConfigMap
+from korder.api.meta import JSON, Key
+from korder.api.plan import NOTHING, Create, Plan
+from korder.embedded.actors import podmaking
+from korder.runtime.manager import Manager
+
+NAME = "kube-root-ca.crt"
+_MEMBER = "ca.crt"
+
+
+class RootCertificates:
+    """Publishes the certificate, and puts it back where somebody changed it."""
+
+    def __init__(self, manager: Manager, certificate: str) -> None:
+        self._data: dict[str, JSON] = {_MEMBER: certificate}
+        self._namespaces = manager.informers.of(NAMESPACES)
+        self._maps = manager.informers.of(CONFIG_MAPS)
+        controller = manager.controller("root-certificates", self._turn)
+        controller.follow(self._namespaces)
+        controller.follow(self._maps, _home)
+
+    def _turn(self, key: Key, _: datetime) -> Plan:
+        namespace = self._namespaces.reader.get(key)
+        if namespace is None or namespace.metadata.deletion_timestamp is not None:
+            return NOTHING
+        found = self._maps.reader.get(Key(key.name, NAME))
+        if found is None:
+            meta: JSON = {"name": NAME, "namespace": key.name}
+            return Plan().then(Create(CONFIG_MAPS, {"metadata": meta, "data": self._data}))
+        if found.data == self._data:
+            return NOTHING
+        others: dict[str, JSON] = dict.fromkeys(found.data)
+        return Plan().then(podmaking.change(CONFIG_MAPS, found, {"data": others | self._data}))
+
+
+def _home(config_map: ConfigMap) -> Iterable[Key]:
+    meta = config_map.metadata
+    return (Key("", meta.namespace),) if meta.name == NAME else ()

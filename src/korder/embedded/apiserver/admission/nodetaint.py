@@ -1,0 +1,18 @@
+"""TaintNodesByCondition: a new node takes no pods until somebody has seen that it is ready."""
+
+from korder.embedded.apiserver.admission.attributes import Attributes, Plugin
+from korder.embedded.apiserver.admission.verdicts import CREATE, concerns, items, own, written
+
+NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+
+class TaintNodesByCondition(Plugin):
+    """Taints new nodes."""
+
+    async def mutate(self, attributes: Attributes) -> None:
+        if not concerns(attributes, "nodes", CREATE):
+            return
+        spec = own(written(attributes), "spec")
+        taints = items(spec, "taints")
+        if not any(NOT_READY.items() <= taint.items() for taint in taints):
+            spec["taints"] = [*taints, dict(NOT_READY)]

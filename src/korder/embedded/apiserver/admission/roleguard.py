@@ -1,0 +1,27 @@
+"""Lets nobody give away more than they have: roles and bindings are held against what their writer may do.
+
+A real server asks this in the storage of these kinds, before it looks at the object; here it is the first of all plugins.
+"""
+
+from collections.abc import Callable
+
+from korder.embedded.apiserver.access.user import User
+from korder.embedded.apiserver.admission.attributes import Attributes, Object, Operation, Plugin
+
+GROUP = "rbac.authorization.k8s.io"
+
+Guard = Callable[[User, str, Object, Object | None], None]
+"""Refuses a writer of a role or binding (plural, new, old)."""
+
+
+class RoleGuard(Plugin):
+    """Asks access about every write of RBAC objects."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def mutate(self, attributes: Attributes) -> None:
+        writes = attributes.operation in (Operation.CREATE, Operation.UPDATE)
+        if writes and attributes.resource.group == GROUP and attributes.object is not None:
+            plural = attributes.resource.plural
+            self._guard(attributes.user, plural, attributes.object, attributes.old)

@@ -1,0 +1,24 @@
+"""StorageObjectInUseProtection: volumes, and claims on them, do not go while they are used.
+
+The finalizers that are set here are taken off by `actors.volumeprotection`.
+"""
+
+from korder.embedded.apiserver.admission.attributes import Attributes, Plugin
+from korder.embedded.apiserver.admission.verdicts import CREATE, concerns, items, own, written
+
+_FINALIZERS = {
+    "persistentvolumes": "kubernetes.io/pv-protection",
+    "persistentvolumeclaims": "kubernetes.io/pvc-protection",
+}
+
+
+class StorageObjectInUseProtection(Plugin):
+    """Marks new volumes and claims."""
+
+    async def mutate(self, attributes: Attributes) -> None:
+        stored = attributes.resource.stored
+        if stored not in _FINALIZERS or not concerns(attributes, stored, CREATE):
+            return
+        meta = own(written(attributes), "metadata")
+        if _FINALIZERS[stored] not in items(meta, "finalizers"):
+            meta["finalizers"] = [*items(meta, "finalizers"), _FINALIZERS[stored]]

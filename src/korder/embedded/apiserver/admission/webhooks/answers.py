@@ -1,0 +1,153 @@
+"""What a webhook is sent and whether its answer is one: the envelope of both directions, checked as kube-apiserver does."""
+
+from base64 import b64decode
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from korder.api import codec
+from korder.api.machinery import Status
+from korder.embedded.apiserver import fielderrors
+from korder.embedded.apiserver.admission import reviews
+from korder.embedded.apiserver.admission.attributes import Attributes
+from korder.embedded.apiserver.admission.webhooks.calls import CallFailed
+from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.refusal import Refused
+
+_GROUP = "admission.k8s.io"
+
+
+class Hook(Protocol):
+    """What has to be known of a webhook here."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A usable answer."""
+
+    allowed: bool
+    status: Status | None
+    patch: list[Any]
+    warnings: Sequence[str]
+
+
+def question(attributes: Attributes, target: Resource, hook: Hook, uid: str) -> Mapping[str, Any]:
+    """Makes the review to send."""
+    if not hook.version:
+        raise CallFailed(
+            "could not create admission objects: "
+            "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+        )
+    request = {
+        **reviews.request(attributes, target),
+        "uid": uid,
+        "object": reviews.as_version(attributes.object, attributes, target),
+        "oldObject": reviews.as_version(attributes.old, attributes, target),
+    }
+    return {
+        "kind": "AdmissionReview",
+        "apiVersion": f"{_GROUP}/{hook.version}",
+        "request": request,
+    }
+
+
+def verdict(answer: Any, uid: str, version: str, *, mutating: bool) -> Verdict:
+    """Checks an answer.
+
+    Raises:
+        CallFailed: it is not one to this question, or says what it may not say.
+    """
+    response = answer.get("response") if isinstance(answer, dict) else None
+    if not isinstance(response, dict):
+        raise _invalid("webhook response was absent")
+    if version == "v1":
+        _check_envelope(answer, response, uid)
+        _check_patch(response, mutating=mutating)
+    try:
+        status = response.get("status")
+        return Verdict(
+            response.get("allowed") is True,
+            None if status is None else codec.convert(status, Status),
+            _patch(response) if mutating else [],
+            [str(each) for each in response.get("warnings") or ()],
+        )
+    except (msgspec.ValidationError, TypeError) as error:
+        raise CallFailed(f"failed to call webhook: {error}") from None
+
+
+def refusal(hook: Hook, status: Status | None) -> Refused:
+    """The denial of a webhook, told to the client."""
+    status = status or Status()
+    denied = f"admission webhook {fielderrors.quote(hook.name)} denied the request"
+    why = status.message or status.reason
+    return Refused(
+        msgspec.structs.replace(
+            status,
+            api_version="v1",
+            kind="Status",
+            status="Failure" if status.status in ("", "Success") else status.status,
+            code=max(status.code, 400),
+            message=f"{denied}: {why}" if why else f"{denied} without explanation",
+        )
+    )
+
+
+def _check_envelope(answer: Mapping[str, Any], response: Mapping[str, Any], uid: str) -> None:
+    got = str(response.get("uid", ""))
+    if got != uid:
+        wanted, given = fielderrors.quote(uid), fielderrors.quote(got)
+        raise _invalid(f"expected response.uid={wanted}, got {given}")
+    said = str(answer.get("apiVersion", "")), str(answer.get("kind", ""))
+    if said != (f"{_GROUP}/v1", "AdmissionReview"):
+        group_version, kind = said
+        raise _invalid(
+            f"expected webhook response of {_GROUP}/v1, Kind=AdmissionReview, "
+            f"got {group_version or '/'}, Kind={kind}"
+        )
+
+
+def _check_patch(response: Mapping[str, Any], *, mutating: bool) -> None:
+    patch, kind = response.get("patch"), response.get("patchType")
+    if not mutating:
+        if patch:
+            raise _invalid("validating webhook may not return response.patch")
+        if kind is not None:
+            raise _invalid("validating webhook may not return response.patchType")
+        return
+    if patch and kind is None:
+        raise _invalid("webhook returned response.patch but not response.patchType")
+    if not patch and kind is not None:
+        raise _invalid("webhook returned response.patchType but not response.patch")
+    if kind == "":
+        raise _invalid('webhook returned invalid response.patchType of ""')
+
+
+def _patch(response: Mapping[str, Any]) -> list[Any]:
+    written = response.get("patch")
+    if not written or response.get("allowed") is not True:
+        return []
+    try:
+        decoded = msgspec.json.decode(b64decode(str(written), validate=True))
+    except (binascii.Error, ValueError, msgspec.DecodeError) as error:
+        raise CallFailed(f"received undecodable patch in webhook response: {error}") from None
+    if decoded is not None and not isinstance(decoded, list):
+        raise CallFailed(
+            "received undecodable patch in webhook response: json: cannot unmarshal "
+            "object into Go value of type jsonpatch.Patch"
+        )
+    if decoded and response.get("patchType", "JSONPatch") != "JSONPatch":
+        raise CallFailed(f"unsupported patch type {fielderrors.quote(str(response['patchType']))}")
+    return decoded or []
+
+
+def _invalid(why: str) -> CallFailed:
+    return CallFailed(f"received invalid webhook response: {why}")

@@ -1,0 +1,128 @@
+"""A whole API server: all kinds, access, admission, special subresources and documents, put together.
+
+`embedded.cluster`, simulation and the contract tests call `assemble`; whoever wants a server with fewer rules makes an
+`ApiServer` with parts of its own choice.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+import random
+from uuid import UUID
+
+from korder.embedded.apiserver.access import door as access, policy
+from korder.embedded.apiserver.access.action import Action
+from korder.embedded.apiserver.access.door import Door
+from korder.embedded.apiserver.access.user import (
+    AUTHENTICATED,
+    User,
+    account_groups,
+    split_account,
+)
+from korder.embedded.apiserver.admission.attributes import Attributes, Chain, Plugin
+from korder.embedded.apiserver.admission.expressions import Ask
+from korder.embedded.apiserver.admission.plugins import default_plugins
+from korder.embedded.apiserver.admission.policies.mutating import MutatingPolicies
+from korder.embedded.apiserver.admission.policies.validating import ValidatingPolicies
+from korder.embedded.apiserver.admission.roleguard import RoleGuard
+from korder.embedded.apiserver.admission.serviceaddresses import ServiceAddresses
+from korder.embedded.apiserver.admission.webhooks import (
+    Caller,
+    Connect,
+    MutatingWebhooks,
+    ValidatingWebhooks,
+    by_endpoints,
+    over_network,
+)
+from korder.embedded.apiserver.kinds.catalogue import builtin
+from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.server import DEFAULT_SETTINGS, ApiServer, Parts, Settings
+from korder.embedded.apiserver.serving import bootstrap, questions
+from korder.embedded.apiserver.serving.openapisite import OpenAPISite
+from korder.embedded.apiserver.serving.registry import Registry
+from korder.embedded.apiserver.storage import Storage
+from korder.embedded.apiserver.view import View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a server is given from outside.
+
+    Attributes:
+        access: Keys and tokens.
+        connect: How webhooks are reached.
+        settings: What the server says about itself.
+    """
+
+    access: access.Settings
+    connect: Connect = over_network
+    settings: Settings = DEFAULT_SETTINGS
+
+
+def assemble(
+    storage: Storage,
+    surroundings: Surroundings,
+    *,
+    now: Callable[[], datetime],
+    rng: random.Random,
+) -> ApiServer:
+    """Puts a server together; it serves after `start`."""
+    view = View(storage)
+    catalogue = builtin()
+    registry = Registry(catalogue)
+    door = Door(view, surroundings.access, now, rng)
+    caller = Caller(by_endpoints(view), surroundings.connect)
+    dynamic = _dynamic(view, registry, door, caller, lambda: _uid(rng))
+    plugins: tuple[Plugin, ...] = (
+        RoleGuard(door.guard),
+        ServiceAddresses(view, rng),
+        *default_plugins(view, now, rng, dynamic),
+    )
+    parts = Parts(
+        registry=registry,
+        enter=door.enter,
+        chain=Chain(plugins),
+        specials=questions.specials(catalogue, door),
+        sites={"/openapi": OpenAPISite(registry)},
+        bootstrap=(*bootstrap.OBJECTS, *policy.defaults()),
+    )
+    return ApiServer(storage, now=now, rng=rng, settings=surroundings.settings, parts=parts)
+
+
+def _dynamic(
+    view: View, registry: Registry, door: Door, caller: Caller, new_uid: Callable[[], str]
+) -> tuple[Plugin, ...]:
+    """Policies and webhooks: those that change first, then those that only judge."""
+
+    def equivalents(resource: Resource) -> Sequence[Resource]:
+        return [each for each in registry.all() if each.stored == resource.stored]
+
+    def find_kind(api_version: str, kind: str) -> Resource | None:
+        group, _, version = api_version.rpartition("/")
+        return registry.by_kind(group, version, kind)
+
+    def ask_for(attributes: Attributes) -> Ask:
+        def ask(question: Mapping[str, str]) -> tuple[bool, str]:
+            wanted = dict(question)
+            account = wanted.pop("serviceAccount", "")
+            user = _account(account) if account else attributes.user
+            decision = door.rbac.decide(user, Action(**wanted))
+            return decision.allowed, decision.reason
+
+        return ask
+
+    return (
+        MutatingPolicies(view, find_kind, equivalents=equivalents, ask_for=ask_for),
+        MutatingWebhooks(view, caller, new_uid, equivalents=equivalents, ask_for=ask_for),
+        ValidatingPolicies(view, find_kind, equivalents=equivalents, ask_for=ask_for),
+        ValidatingWebhooks(view, caller, new_uid, equivalents=equivalents, ask_for=ask_for),
+    )
+
+
+def _account(name: str) -> User:
+    namespace, _ = split_account(name) or ("", "")
+    return User(name, (*account_groups(namespace), AUTHENTICATED))
+
+
+def _uid(rng: random.Random) -> str:
+    return str(UUID(int=rng.getrandbits(128), version=4))

@@ -1,0 +1,86 @@
+"""Kinds that nobody here judges but that a server completes: volumes, claims, classes, endpoints, network policies.
+
+Controllers rely on what is filled in here; who wants rules as well writes a module of its own.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from korder.embedded.apiserver.kinds.plain import Plain
+from korder.embedded.apiserver.kinds.strategy import Object
+
+Members = dict[str, Any]
+
+
+def _volume(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
+    spec.setdefault("volumeMode", "Filesystem")
+    if spec.get("hostPath") is not None:
+        spec["hostPath"].setdefault("type", "")
+
+
+def _claim(obj: Object) -> None:
+    obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+
+
+def _storage_class(obj: Object) -> None:
+    obj.setdefault("reclaimPolicy", "Delete")
+    obj.setdefault("volumeBindingMode", "Immediate")
+
+
+def _driver(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("attachRequired", True)
+    for member in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
+        spec.setdefault(member, False)
+    spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
+    if not spec.get("volumeLifecycleModes"):
+        spec["volumeLifecycleModes"] = ["Persistent"]
+
+
+def _endpoints(obj: Object) -> None:
+    for subset in obj.get("subsets") or ():
+        _protocols(subset.get("ports"))
+
+
+def _endpoint_slice(obj: Object) -> None:
+    for port in obj.get("ports") or ():
+        port.setdefault("name", "")
+    _protocols(obj.get("ports"))
+
+
+def _network_policy(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    for rule in [*(spec.get("ingress") or ()), *(spec.get("egress") or ())]:
+        _protocols(rule.get("ports"))
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+
+
+def _protocols(ports: list[Members] | None) -> None:
+    for port in ports or ():
+        port.setdefault("protocol", "TCP")
+
+
+COMPLETED: Final[Mapping[str, Callable[[Object], None]]] = {
+    "CSIDriver": _driver,
+    "EndpointSlice": _endpoint_slice,
+    "Endpoints": _endpoints,
+    "NetworkPolicy": _network_policy,
+    "PersistentVolume": _volume,
+    "PersistentVolumeClaim": _claim,
+    "StorageClass": _storage_class,
+}
+
+
+class Completed(Plain):
+    """A kind with defaults."""
+
+    def default(self, obj: Object) -> None:
+        COMPLETED[self.kind](obj)
+
+    def before_create(self, obj: Object) -> None:
+        super().before_create(obj)
+        if self.kind in ("PersistentVolume", "PersistentVolumeClaim"):
+            obj["status"] = {"phase": "Pending"}

@@ -1,0 +1,149 @@
+"""Resources of a CustomResourceDefinition: one for each served version.
+
+`serving.definitions` makes them when a definition is written. Versions differ in their schema, not in what is stored: there is no
+conversion but the exchange of `apiVersion`.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from korder.embedded.apiserver.kinds import objectmeta
+from korder.embedded.apiserver.kinds.printing import custom as printing
+from korder.embedded.apiserver.kinds.resource import Resource, Subresource
+from korder.embedded.apiserver.kinds.strategy import Causes, Object, Strategy
+from korder.embedded.apiserver.ownership import endpoints
+from korder.embedded.apiserver.ownership.endpoints import Endpoint
+from korder.embedded.apiserver.schemas.structural import Scale, Structural, compile_schema
+
+_META = ("metadata.name", "metadata.namespace")
+
+
+class CustomStrategy(Strategy):
+    """How objects of one version are read, completed and judged."""
+
+    generational = True
+    strategic = False
+    unconditional = False
+
+    def __init__(self, definition: Object, version: Object) -> None:
+        spec = definition["spec"]
+        self.kind = spec["names"]["kind"]
+        self._api_version = f"{spec['group']}/{version['name']}"
+        self._schema: Mapping[str, Any] = version["schema"]["openAPIV3Schema"]
+        parts = version.get("subresources") or {}
+        self.has_status = parts.get("status") is not None
+        self.scale = _scale(parts.get("scale"))
+        self._paths = [each["jsonPath"] for each in version.get("selectableFields") or ()]
+        self._rules = objectmeta.Rules(
+            namespaced=spec["scope"] == "Namespaced", qualified_finalizers=False
+        )
+        self.selectable = (*_META, *(path.removeprefix(".") for path in self._paths))
+
+    @cached_property
+    def structural(self) -> Structural:
+        """The compiled schema; compiled when the first object comes."""
+        return compile_schema(self._schema, self.scale)
+
+    @cached_property
+    def _endpoints(self) -> dict[str, Endpoint]:
+        return {}
+
+    def endpoint(self, subresource: str = "") -> Endpoint:
+        found = self._endpoints.get(subresource)
+        if found is None:
+            found = self._endpoints[subresource] = endpoints.custom(
+                self._api_version,
+                self.kind,
+                self._schema,
+                subresource,
+                has_status=self.has_status,
+            )
+        return found
+
+    def read(self, obj: Object) -> list[str]:
+        return self.structural.shape(obj)
+
+    def check_create(self, obj: Object) -> Causes:
+        found = objectmeta.created(obj["metadata"], self._rules)
+        return found + self.structural.check_create(obj)
+
+    def check_update(self, obj: Object, old: Object) -> Causes:
+        found = objectmeta.updated(obj["metadata"], old["metadata"], self._rules)
+        return found + self.structural.check_update(obj, old)
+
+    def before_status(self, obj: Object, old: Object) -> None:
+        """Nothing but the status is written here, and who owns it."""
+        super().before_status(obj, old)
+        meta = dict(old["metadata"])
+        if "managedFields" in obj["metadata"]:
+            meta["managedFields"] = obj["metadata"]["managedFields"]
+        obj["metadata"] = meta
+
+    def check_status(self, obj: Object, old: Object) -> Causes:
+        found = objectmeta.updated(obj["metadata"], old["metadata"], self._rules)
+        return found + self.structural.check_status(obj, old)
+
+    def unselectable(self, field: str) -> str:
+        return f"field label not supported: {field}"
+
+    def fields(self, obj: Object) -> Mapping[str, str]:
+        found = dict(super().fields(obj))
+        for path in self._paths:
+            found[path.removeprefix(".")] = _text(_at(path, obj))
+        return found
+
+
+def _scale(given: Object | None) -> Scale | None:
+    if not given:
+        return None
+    selector = given.get("labelSelectorPath") or ""
+    return Scale(given["specReplicasPath"], given["statusReplicasPath"], selector)
+
+
+def _at(path: str, obj: Any) -> Any:
+    for name in path.removeprefix(".").split("."):
+        obj = obj.get(name) if isinstance(obj, dict) else None
+    return obj
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def resources(definition: Object) -> tuple[Resource, ...]:
+    """The resources of a definition whose names are accepted."""
+    spec = definition["spec"]
+    return tuple(_resource(definition, each) for each in spec["versions"] if each.get("served"))
+
+
+def _resource(definition: Object, version: Object) -> Resource:
+    spec = definition["spec"]
+    names, strategy = spec["names"], CustomStrategy(definition, version)
+    return Resource(
+        spec["group"],
+        version["name"],
+        names["kind"],
+        names["plural"],
+        strategy,
+        namespaced=spec["scope"] == "Namespaced",
+        singular=names.get("singular", ""),
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        subresources=_subresources(strategy),
+        list_kind=names.get("listKind", ""),
+        custom=True,
+        printer=printing.printer(version.get("additionalPrinterColumns")),
+    )
+
+
+def _subresources(strategy: CustomStrategy) -> tuple[Subresource, ...]:
+    verbs = ("get", "patch", "update")
+    found = []
+    if strategy.has_status:
+        found.append(Subresource("status", strategy.kind, verbs))
+    if strategy.scale is not None:
+        found.append(Subresource("scale", "Scale", verbs, "autoscaling", "v1"))
+    return tuple(found)

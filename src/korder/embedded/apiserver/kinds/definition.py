@@ -1,0 +1,64 @@
+"""CustomResourceDefinitions as a kind: how they are completed and judged.
+
+The rules themselves are in `schemas`; what follows from a definition, its conditions and the resources it brings, is the
+business of `serving.definitions`.
+"""
+
+from collections.abc import Iterator
+
+from korder.embedded.apiserver.fielderrors import Cause
+from korder.embedded.apiserver.kinds.objectmeta import immutable
+from korder.embedded.apiserver.kinds.plain import Plain
+from korder.embedded.apiserver.kinds.strategy import Object
+from korder.embedded.apiserver.refusal import bad_request
+from korder.embedded.apiserver.schemas import crds, crdshape
+
+STORED = "customresourcedefinitions.apiextensions.k8s.io"
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer that keeps a definition until its objects are gone."""
+
+
+class Definitions(Plain):
+    """How definitions are completed and judged."""
+
+    unconditional = False
+
+    def read(self, obj: Object) -> list[str]:
+        unknown = super().read(obj)
+        problem = crdshape.malformed(obj)
+        if problem:
+            told = f'{self.kind} in version "v1" cannot be handled as a {self.kind}: {problem}'
+            raise bad_request(told)
+        return unknown
+
+    def default(self, obj: Object) -> None:
+        crds.fill_defaults(obj)
+
+    def before_create(self, obj: Object) -> None:
+        super().before_create(obj)
+        versions = obj["spec"].get("versions") or ()
+        obj["status"] = {
+            "conditions": None,
+            "acceptedNames": {"plural": "", "kind": ""},
+            "storedVersions": [each["name"] for each in versions if each.get("storage")],
+        }
+
+    def check(self, obj: Object) -> list[Cause]:
+        return crds.check(obj)
+
+    def check_change(self, obj: Object, old: Object) -> Iterator[Cause]:
+        yield from crds.check(obj)
+        spec, before = obj["spec"], old["spec"]
+        for member in ("group", "scope"):
+            if spec.get(member) != before.get(member):
+                yield immutable(f"spec.{member}", spec.get(member, ""))
+        for member in ("plural", "kind"):
+            name = spec["names"].get(member, "")
+            if name != before["names"].get(member, "") and is_established(old):
+                yield immutable(f"spec.names.{member}", name)
+
+
+def is_established(definition: Object) -> bool:
+    """Whether its names are accepted and its versions served."""
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

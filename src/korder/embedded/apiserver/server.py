@@ -1,0 +1,130 @@
+"""The API server: one handler for everything that is asked over HTTP.
+
+`korder.embedded` gives it a storage and serves it with `net.server`, or without sockets through `net.inprocess`. The parts of a
+cluster's rules come in by the constructor: the catalogue of kinds, who is let in, the admission chain, special
+subresources. Every request that can be sent is answered with a Status at least; what a bug lets through is logged and
+answered 500, never raised.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+import random
+from typing import Any
+
+import structlog
+
+from korder.embedded.apiserver.access.action import Action
+from korder.embedded.apiserver.access.user import AUTHENTICATED, MASTERS, User
+from korder.embedded.apiserver.admission.attributes import Chain
+from korder.embedded.apiserver.kinds.catalogue import builtin
+from korder.embedded.apiserver.kinds.definition import STORED as DEFINITIONS
+from korder.embedded.apiserver.refusal import Refused, bad_request, internal
+from korder.embedded.apiserver.serving import answers, bootstrap, dispatch, routing
+from korder.embedded.apiserver.serving.call import Enter, Special, World
+from korder.embedded.apiserver.serving.definitions import Definitions
+from korder.embedded.apiserver.serving.registry import Registry
+from korder.embedded.apiserver.serving.sites import Site, Sites
+from korder.embedded.apiserver.storage import Storage
+from korder.embedded.apiserver.view import View
+from korder.net.http import Request
+from korder.net.server import Reply
+
+log = structlog.get_logger(__name__)
+
+Object = dict[str, Any]
+ADMIN = User("system:admin", (MASTERS, AUTHENTICATED))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a server says about itself."""
+
+    address: str = "127.0.0.1:6443"
+
+
+def everybody(headers: Mapping[str, str], action: Action) -> User:
+    """Lets everybody in as the master of the cluster."""
+    del headers, action
+    return ADMIN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The rules of a cluster, as far as they are not the server's own.
+
+    Attributes:
+        registry: The resources to begin with; None for all of Kubernetes that this server has.
+        enter: Says who asks and whether they may.
+        chain: Admission.
+        specials: Subresources and reviews with rules of their own, see `serving.call`.
+        sites: What answers under a path of its own, such as `/openapi`.
+        bootstrap: Objects every cluster has; those of kinds that are not served are passed over.
+    """
+
+    registry: Registry | None = None
+    enter: Enter = everybody
+    chain: Chain = field(default_factory=lambda: Chain(()))
+    specials: Mapping[tuple[str, str, str], Special] = field(default_factory=dict)
+    sites: Mapping[str, Site] = field(default_factory=dict)
+    bootstrap: Sequence[Object] = bootstrap.OBJECTS
+
+
+DEFAULT_SETTINGS, DEFAULT_PARTS = Settings(), Parts()
+
+
+class ApiServer:
+    """Answers requests."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        now: Callable[[], datetime],
+        rng: random.Random,
+        settings: Settings = DEFAULT_SETTINGS,
+        parts: Parts = DEFAULT_PARTS,
+    ) -> None:
+        registry = Registry(builtin()) if parts.registry is None else parts.registry
+        self.world = World(
+            storage,
+            registry,
+            parts.chain,
+            parts.enter,
+            now,
+            rng,
+            View(storage),
+            parts.specials,
+        )
+        self._definitions = Definitions(self.world)
+        self.world.followers[DEFINITIONS] = self._definitions.follow
+        self._sites = Sites(registry, settings.address, parts.sites)
+        self._bootstrap = parts.bootstrap
+
+    async def start(self) -> None:
+        """Serves what is stored, and brings in what every cluster has."""
+        await self._definitions.start()
+        await bootstrap.bring_in(self.world, self._bootstrap)
+
+    async def close(self) -> None:
+        """Ends all watches; the storage belongs to whoever opened it."""
+
+    async def handle(self, request: Request) -> Reply:
+        """Answers one request."""
+        try:
+            return await self._answer(request)
+        except Refused as refused:
+            return answers.refused(refused.status)
+        except (RecursionError, OverflowError) as error:
+            told = "exceeded max depth" if isinstance(error, RecursionError) else str(error)
+            return answers.refused(bad_request(told).status)
+        except Exception as error:
+            log.exception("request failed", method=request.method, target=request.target)
+            return answers.refused(internal(str(error)).status)
+
+    async def _answer(self, request: Request) -> Reply:
+        route = routing.read(request.method, request.target)
+        user = self.world.enter(request.headers, route.action)
+        if route.is_resource:
+            return await dispatch.dispatch(self.world, request, route, user)
+        return self._sites.answer(request, route)

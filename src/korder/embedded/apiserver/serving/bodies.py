@@ -1,0 +1,221 @@
+"""Bodies of requests: JSON or YAML to an object of the expected kind, or the refusal a real server gives.
+
+Called by every verb that takes an object. Decoding is msgspec's; only a body it refuses, or one that may name a member twice, is
+looked at again, slowly.
+"""
+
+from collections.abc import Iterable
+import json
+from typing import Any
+
+import msgspec
+import yaml
+
+from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.refusal import Refused, bad_request, failure
+from korder.embedded.apiserver.serving import gojson
+from korder.embedded.apiserver.serving.negotiation import JSON, YAML
+
+LARGEST = 3 * 1024 * 1024
+"""Bytes of the largest body a server reads."""
+
+_SHOWN = 30
+_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+Object = dict[str, Any]
+
+
+class Unreadable(ValueError):
+    """A text is not JSON or not YAML; the message is the server's."""
+
+
+def check_size(body: bytes) -> None:
+    """Refuses a body that is too large."""
+    if len(body) > LARGEST:
+        raise failure(
+            413,
+            "RequestEntityTooLarge",
+            f"Request entity too large: limit is {LARGEST}",
+        )
+
+
+def media_type(content_type: str) -> str:
+    """The type of a body without its parameters; JSON if it has none."""
+    return content_type.partition(";")[0].strip() or JSON
+
+
+def unsupported() -> Refused:
+    """Nobody here can read this type of body."""
+    told = f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML}"
+    return failure(415, "UnsupportedMediaType", told)
+
+
+def read(
+    body: bytes, content_type: str, resource: Resource, kind: str = ""
+) -> tuple[Object, list[str]]:
+    """Decodes an object; returns it with the paths of members that stand there twice.
+
+    Args:
+        body: As sent.
+        content_type: The header.
+        resource: What the request is about.
+        kind: The kind that is expected, if it is not that of the resource.
+
+    Raises:
+        Refused: 400, 413, 415.
+    """
+    check_size(body)
+    media = media_type(content_type)
+    expected = kind or resource.kind
+    if media not in (JSON, YAML):
+        raise unsupported()
+    try:
+        value, repeated = (decode_json if media == JSON else decode_yaml)(body)
+    except Unreadable as error:
+        told = (
+            f"couldn't get version/kind; json parse error: {error}" if media == JSON else str(error)
+        )
+        raise _unrecognized(expected, told, body) from None
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        told = f"json: cannot unmarshal {go_type(value)} into Go value of type {_STRUCT}"
+        raise _unrecognized(expected, f"couldn't get version/kind; json parse error: {told}", body)
+    _check_header(value, expected, body)
+    return value, repeated
+
+
+def _check_header(value: Object, expected: str, body: bytes) -> None:
+    for member in ("apiVersion", "kind"):
+        found = value.get(member)
+        if found is None:
+            value.pop(member, None)
+        elif not isinstance(found, str):
+            told = f"json: cannot unmarshal {go_type(found)} into Go struct field .{member} of type string"
+            raise _unrecognized(
+                expected, f"couldn't get version/kind; json parse error: {told}", body
+            )
+
+
+def _unrecognized(kind: str, told: str, body: bytes) -> Refused:
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {kind}): {told} ({_summary(body)})"
+    )
+
+
+def _summary(body: bytes) -> str:
+    if not body:
+        return "<empty>"
+    short, dots = body[:_SHOWN], " ..." if len(body) > _SHOWN else ""
+    text = short.decode(errors="replace") if body.startswith(b"{") else short.hex()
+    return text + dots
+
+
+def go_type(value: Any) -> str:
+    """How Go's decoder calls a JSON value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "number"
+
+
+def decode_json(body: bytes) -> tuple[Any, list[str]]:
+    """Decodes JSON; returns the paths of members that stand there twice as well.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _decode_slowly(body)
+    if _members(value) == body.count(b'":'):
+        return value, []
+    return value, _repeated(body.decode())
+
+
+def _decode_slowly(body: bytes) -> tuple[Any, list[str]]:
+    """Reads what Go reads and msgspec does not: broken UTF-8 and lone halves of characters become replacement characters."""
+    text = body.decode(errors="replace")
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise Unreadable(gojson.problem(text)) from None
+    whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return json.loads(whole.decode("utf-8", "replace")), _repeated(text)
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+def _members(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(map(_members, value.values()))
+    return sum(map(_members, value)) if isinstance(value, list) else 0
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object with all its members, repeated ones too."""
+
+
+def _repeated(text: str) -> list[str]:
+    try:
+        value = json.loads(text, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError):
+        return []
+    return list(dict.fromkeys(_find_repeated(value, "")))
+
+
+def _find_repeated(value: Any, at: str) -> Iterable[str]:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for name, member in value:
+            path = f"{at}.{name}" if at else name
+            if name in seen:
+                yield path
+            seen.add(name)
+            yield from _find_repeated(member, path)
+    elif isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from _find_repeated(entry, f"{at}[{index}]")
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML as JSON: times stay texts, as with Go's reader."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def decode_yaml(body: bytes) -> tuple[Any, list[str]]:
+    """Decodes YAML as the JSON it stands for.
+
+    Raises:
+        Unreadable: it is none, or has no JSON form.
+    """
+    try:
+        value = yaml.load(body.decode(errors="replace"), _Loader)  # noqa: S506 a safe loader
+        return json.loads(json.dumps(value, allow_nan=False, default=str)), []
+    except yaml.YAMLError as error:
+        raise Unreadable(_yaml_problem(error)) from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise Unreadable(f"yaml: {error}") from None
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        return f"yaml: line {error.problem_mark.line + 1}: {error.problem}"
+    return f"yaml: {error}"

@@ -1,0 +1,100 @@
+"""What follows from a CustomResourceDefinition: its conditions, the resources it brings, and the end of its objects.
+
+A real server does this in controllers some moments later; here it is done before the write of the definition is answered, so
+whoever created one can use it at once. `start` does it for everything that was stored before.
+"""
+
+from typing import Any
+
+from korder.api import instant
+from korder.embedded.apiserver.kinds import custom
+from korder.embedded.apiserver.kinds.definition import CLEANUP, STORED
+from korder.embedded.apiserver.schemas import crds
+from korder.embedded.apiserver.serving import documents
+from korder.embedded.apiserver.serving.call import World
+from korder.embedded.apiserver.storage import Conflict, Delete, Key, NotFound, Update
+from korder.embedded.apiserver.view import decoded, draft, fresh
+
+Object = dict[str, Any]
+
+
+class Definitions:
+    """Follows the writes of definitions; its own writes it does not follow."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def start(self) -> None:
+        """Serves everything that is stored."""
+        for record in self._world.storage.page(STORED).records:
+            await self.follow(record.key)
+
+    async def follow(self, key: Key) -> None:
+        """Does what a definition asks for after it was written or deleted."""
+        for _ in range(8):
+            try:
+                await self._follow(key)
+            except (Conflict, NotFound):
+                continue
+            return
+
+    async def _follow(self, key: Key) -> None:
+        record = self._world.storage.get(key)
+        if record is None:
+            self._world.registry.install(key.name, ())
+            return
+        definition = decoded(record)
+        if "deletionTimestamp" in definition["metadata"]:
+            await self._clean_up(key, definition)
+            return
+        status = self._status(definition)
+        if status != definition.get("status"):
+            changed = fresh(record)
+            changed["status"] = status
+            await self._world.storage.write(Update(key, draft(changed), record.version))
+        accepted = bool(status["acceptedNames"]["plural"])
+        self._world.registry.install(key.name, custom.resources(definition) if accepted else ())
+
+    def _status(self, definition: Object) -> Object:
+        others = self._world.view.all(STORED)
+        wanted = crds.status_of(definition, others, instant.render(self._world.now()))
+        there = definition.get("status") or {}
+        stored = there.get("storedVersions") or []
+        wanted["storedVersions"] = list(dict.fromkeys([*stored, *wanted["storedVersions"]]))
+        wanted["conditions"] = _kept(there.get("conditions") or [], wanted["conditions"])
+        return wanted
+
+    async def _clean_up(self, key: Key, definition: Object) -> None:
+        """Removes all objects of a definition that is being deleted, then its last finalizer."""
+        storage, spec = self._world.storage, definition["spec"]
+        resource = f"{spec['names']['plural']}.{spec['group']}"
+        for record in storage.page(resource).records:
+            obj = decoded(record)
+            if not obj["metadata"].get("finalizers"):
+                await storage.write(Delete(record.key, documents.redraft(record), record.version))
+        if storage.page(resource).records:
+            return
+        stored = storage.get(key)
+        if stored is None:
+            return
+        changed = fresh(stored)
+        finalizers = [
+            each for each in changed["metadata"].get("finalizers") or () if each != CLEANUP
+        ]
+        changed["metadata"]["finalizers"] = finalizers
+        self._world.registry.install(key.name, ())
+        write = Update if finalizers else Delete
+        await storage.write(write(key, draft(changed), stored.version))
+
+
+def _kept(there: list[Object], wanted: list[Object]) -> list[Object]:
+    """Conditions that say what they said before keep their times."""
+    before = {each["type"]: each for each in there}
+    found = []
+    for each in wanted:
+        old = before.get(each["type"])
+        same = old is not None and old["status"] == each["status"]
+        found.append(
+            {**each, "lastTransitionTime": old["lastTransitionTime"]} if old and same else each
+        )
+    return found

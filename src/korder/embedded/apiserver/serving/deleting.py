@@ -1,0 +1,325 @@
+"""Deleting: at once, after a grace, or when the last finalizer is gone.
+
+A deletion that has to wait is a write like any other: it sets the time, the grace and the finalizers of the garbage collector. What
+completes it is an update that takes the last finalizer away (`writing`), or another deletion with less patience.
+"""
+
+import copy
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from korder.api import instant
+from korder.embedded.apiserver import fielderrors as fe, refusal
+from korder.embedded.apiserver.admission.attributes import Attributes, Operation
+from korder.embedded.apiserver.serving import bodies, documents, options as opts, reading, selection
+from korder.embedded.apiserver.serving.call import Answer, Call
+from korder.embedded.apiserver.serving.negotiation import JSON, YAML
+from korder.embedded.apiserver.storage import Conflict, Delete, NotFound, Record, Update
+
+Object = dict[str, Any]
+
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+_POLICIES = ("Background", "Foreground", "Orphan")
+_ATTEMPTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How a deletion is meant."""
+
+    grace: int | None = None
+    policy: str | None = None
+    orphan: bool | None = None
+    uid: str | None = None
+    version: str | None = None
+    dry_run: bool = False
+    shown: Object = field(default_factory=dict)
+
+
+async def delete(call: Call) -> Answer:
+    """DELETE of one object."""
+    options = read(call)
+    return await remove(call, options, call.route.name)
+
+
+async def collection(call: Call) -> bytes:
+    """DELETE of all objects that are selected; answers with the list of them."""
+    options = read(call)
+    listed = reading.find(call, selection.read(call.route, call.resource))
+    for record in listed.records:
+        try:
+            await remove(call, options, record.key.name, record.key.namespace)
+        except refusal.Refused as error:
+            if error.status.code != 404:
+                raise
+    return reading.collection(call, listed)
+
+
+def read(call: Call) -> DeleteOptions:
+    """Reads DeleteOptions from the body, or from the query if there is none.
+
+    Raises:
+        Refused: 400, 415, 422.
+    """
+    body, route = call.request.body, call.route
+    bodies.check_size(body)
+    if body:
+        return _checked(_from_body(call, body))
+    given: Object = {}
+    if "dryRun" in route.query:
+        given["dryRun"] = list(route.query["dryRun"])
+    if (grace := opts.integer(route.query, "gracePeriodSeconds")) is not None:
+        given["gracePeriodSeconds"] = grace
+    if (orphan := opts.boolean(route.query, "orphanDependents")) is not None:
+        given["orphanDependents"] = orphan
+    if route.first("propagationPolicy"):
+        given["propagationPolicy"] = route.first("propagationPolicy")
+    return _checked(given)
+
+
+def _from_body(call: Call, body: bytes) -> Object:
+    media = bodies.media_type(call.request.headers.get("Content-Type", ""))
+    if media not in (JSON, YAML):
+        raise bodies.unsupported()
+    try:
+        given, _ = (bodies.decode_json if media == JSON else bodies.decode_yaml)(body)
+    except bodies.Unreadable as error:
+        raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(given, dict):
+        told = (
+            f"json: cannot unmarshal {bodies.go_type(given)} into Go value of type v1.DeleteOptions"
+        )
+        raise refusal.bad_request(f"couldn't get version/kind; json parse error: {told}")
+    if given.get("kind", "DeleteOptions") != "DeleteOptions":
+        told = f'no kind "{given["kind"]}" is registered for version "{given.get("apiVersion", "")}" in scheme "pkg/runtime/scheme.go:111"'
+        raise refusal.bad_request(told)
+    return {key: value for key, value in given.items() if value is not None}
+
+
+_TYPES: dict[str, tuple[type, str]] = {
+    "gracePeriodSeconds": (int, "int64"),
+    "propagationPolicy": (str, "v1.DeletionPropagation"),
+    "orphanDependents": (bool, "bool"),
+    "dryRun": (list, "[]string"),
+    "preconditions": (dict, "v1.Preconditions"),
+}
+
+
+def _checked(given: Object) -> DeleteOptions:
+    for member, (kind, name) in _TYPES.items():
+        value = given.get(member)
+        right = value is None or (
+            isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+        )
+        if not right:
+            told = f"json: cannot unmarshal {bodies.go_type(value)} into Go struct field DeleteOptions.{member} of type {name}"
+            raise refusal.bad_request(told)
+    conditions = given.get("preconditions") or {}
+    for member in ("uid", "resourceVersion"):
+        if not isinstance(conditions.get(member, ""), str | None):
+            told = f"json: cannot unmarshal {bodies.go_type(conditions[member])} into Go struct field Preconditions.preconditions.{member} of type string"
+            raise refusal.bad_request(told)
+    _refuse(given)
+    return DeleteOptions(
+        given.get("gracePeriodSeconds"),
+        given.get("propagationPolicy"),
+        given.get("orphanDependents"),
+        conditions.get("uid"),
+        conditions.get("resourceVersion"),
+        bool(given.get("dryRun")),
+        {"kind": "DeleteOptions", "apiVersion": f"{opts.META}/v1", **given},
+    )
+
+
+def _refuse(given: Object) -> None:
+    policy, causes = given.get("propagationPolicy"), []
+    if policy is not None and "orphanDependents" in given:
+        told = "orphanDependents and deletionPropagation cannot be both set"
+        causes.append(fe.invalid("propagationPolicy", policy, told))
+    if policy is not None and policy not in _POLICIES:
+        causes.append(fe.not_supported("propagationPolicy", policy, [*_POLICIES, "nil"]))
+    causes += opts.dry_runs(
+        [each if isinstance(each, str) else "" for each in given.get("dryRun") or ()]
+    )
+    if causes:
+        raise refusal.invalid("DeleteOptions", opts.META, "", causes)
+
+
+async def remove(
+    call: Call, options: DeleteOptions, name: str, namespace: str | None = None
+) -> Answer:
+    """Deletes one object as far as it can be deleted now."""
+    key = call.key_of(name)
+    if namespace is not None:
+        key = key._replace(namespace=namespace)
+    for _ in range(_ATTEMPTS):
+        record = call.world.storage.get(key)
+        if record is None:
+            raise refusal.not_found(call.resource.plural, call.resource.group, name)
+        try:
+            return await _remove(call, options, record)
+        except (Conflict, NotFound):
+            continue
+    raise refusal.changed(call.resource.plural, call.resource.group, name)
+
+
+async def _remove(call: Call, options: DeleteOptions, record: Record) -> Answer:
+    old = documents.known(call.resource, record)
+    _preconditions(call, options, record, old["metadata"])
+    obj = copy.deepcopy(old)
+    meta = obj["metadata"]
+    if _waits_already(options, meta):
+        return _told(call, record)
+    await _admit(call, options, record, old)
+    graceful = _set_grace(call, options, obj)
+    finalizers = _finalizers(call, options, meta)
+    if finalizers != (meta.get("finalizers") or []):
+        _set(meta, "finalizers", finalizers)
+    held = bool(finalizers) or call.resource.strategy.held(obj)
+    if held and not graceful:
+        _mark(call, meta)
+    if held and "deletionTimestamp" not in old["metadata"]:
+        call.resource.strategy.condemn(obj)
+    if held or (graceful and meta["deletionGracePeriodSeconds"]):
+        return await _keep(call, options, obj, record)
+    if not options.dry_run:
+        draft = documents.draft(call.resource, obj if graceful else old)
+        await call.world.storage.write(Delete(record.key, draft, record.version))
+        await call.world.wrote(record.key)
+    return _gone(call, record, obj)
+
+
+def _waits_already(options: DeleteOptions, meta: Object) -> bool:
+    """Whether a grace runs that this deletion does not shorten."""
+    grace = meta.get("deletionGracePeriodSeconds")
+    if "deletionTimestamp" not in meta or not grace:
+        return False
+    asked = options.grace
+    return asked is None or (1 if asked < 0 else asked) >= grace
+
+
+async def _admit(call: Call, options: DeleteOptions, record: Record, old: Object) -> None:
+    attributes = Attributes(
+        Operation.DELETE,
+        call.resource,
+        record.key.namespace or call.route.namespace,
+        record.key.name,
+        call.user,
+        None,
+        old,
+        dry_run=options.dry_run,
+        options=options.shown,
+    )
+    await call.world.chain.mutate(attributes)
+    await call.world.chain.validate(attributes)
+    call.warnings += attributes.warnings
+
+
+def _preconditions(call: Call, options: DeleteOptions, record: Record, meta: Object) -> None:
+    kind, group, name = call.resource.kind, call.resource.group, record.key.name
+    uid, version = meta.get("uid", ""), str(record.version)
+    if options.uid is not None and options.uid != uid:
+        told = f"the UID in the precondition ({options.uid}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+        raise refusal.conflict(kind, group, name, told)
+    if options.version is not None and options.version != version:
+        told = f"the ResourceVersion in the precondition ({options.version}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+        raise refusal.conflict(kind, group, name, told)
+
+
+def _set_grace(call: Call, options: DeleteOptions, obj: Object) -> bool:
+    """Gives the object its time; False for kinds that go at once."""
+    meta, now = obj["metadata"], call.world.now()
+    asked = 1 if options.grace is not None and options.grace < 0 else options.grace
+    if "deletionTimestamp" in meta:
+        running = meta.get("deletionGracePeriodSeconds")
+        if not running or asked is None:
+            return False
+        due = instant.parse(meta["deletionTimestamp"]) + timedelta(seconds=asked - running)
+        if due < now:
+            due, asked = now, 1 if asked else 0
+        meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"] = instant.render(due), asked
+        return True
+    grace = call.resource.strategy.grace(obj, asked)
+    if not grace:
+        return False
+    meta["deletionTimestamp"] = instant.render(now + timedelta(seconds=grace))
+    meta["deletionGracePeriodSeconds"] = grace
+    if meta.get("generation"):
+        meta["generation"] += 1
+    return True
+
+
+def _mark(call: Call, meta: Object) -> None:
+    """Says that an object without a grace is being deleted."""
+    now = call.world.now()
+    if "deletionTimestamp" not in meta and meta.get("generation"):
+        meta["generation"] += 1
+    if "deletionTimestamp" not in meta or instant.parse(meta["deletionTimestamp"]) > now:
+        meta["deletionTimestamp"] = instant.render(now)
+    meta["deletionGracePeriodSeconds"] = 0
+
+
+def _finalizers(call: Call, options: DeleteOptions, meta: Object) -> list[str]:
+    """The finalizers with those of the garbage collector as the deletion wants them."""
+    there: list[str] = meta.get("finalizers") or []
+    usual = call.resource.strategy.orphans
+    kept = [each for each in there if each not in (ORPHAN, FOREGROUND)]
+    if usual == "unsupported":
+        return kept
+    wanted = _wanted(options)
+    if wanted is None:
+        wanted = next((each for each in there if each in (ORPHAN, FOREGROUND)), usual)
+    return [*kept, wanted] if wanted else kept
+
+
+def _wanted(options: DeleteOptions) -> str | None:
+    """The finalizer that the options ask for: "" for none, None if they do not say."""
+    if options.orphan is not None:
+        return ORPHAN if options.orphan else ""
+    if options.policy is not None:
+        return {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(options.policy, "")
+    return None
+
+
+def _set(meta: Object, member: str, value: list[str]) -> None:
+    if value:
+        meta[member] = value
+    else:
+        meta.pop(member, None)
+
+
+async def _keep(call: Call, options: DeleteOptions, obj: Object, record: Record) -> Answer:
+    draft = documents.draft(call.resource, obj)
+    if documents.unchanged(record, draft):
+        return _told(call, record)
+    if options.dry_run:
+        return Answer(obj)
+    (written,) = await call.world.storage.write(Update(record.key, draft, record.version))
+    await call.world.wrote(record.key)
+    return Answer(value=documents.whole(call.resource, written.value))
+
+
+def _told(call: Call, record: Record) -> Answer:
+    return Answer(value=documents.whole(call.resource, record.value))
+
+
+def _gone(call: Call, record: Record, obj: Object) -> Answer:
+    resource = call.resource
+    if resource.returns_deleted:
+        return Answer(obj)
+    details = {
+        "name": record.key.name,
+        **({"group": resource.group} if resource.group else {}),
+        "kind": resource.plural,
+        "uid": obj["metadata"].get("uid", ""),
+    }
+    return Answer(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        }
+    )

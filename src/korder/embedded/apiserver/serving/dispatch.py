@@ -1,0 +1,111 @@
+"""From a request about objects to the verb that answers it.
+
+`server` has read the route and asked who it is; here the resource is found, the method is held against its verbs and the answer
+brought into the form the client wants.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from korder.embedded.apiserver.access.user import User
+from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.refusal import method_not_allowed, no_such_path
+from korder.embedded.apiserver.serving import (
+    answers,
+    deleting,
+    negotiation,
+    patching,
+    reading,
+    scaling,
+    selection,
+    shaping,
+    watching,
+    writing,
+)
+from korder.embedded.apiserver.serving.call import Answer, Call, World
+from korder.embedded.apiserver.serving.documents import encode
+from korder.embedded.apiserver.serving.routing import Route
+from korder.net.http import Request
+from korder.net.server import Reply
+
+
+async def dispatch(world: World, request: Request, route: Route, user: User) -> Reply:
+    """Answers a request about objects.
+
+    Raises:
+        Refused: it is not carried out.
+    """
+    resource = world.registry.find(route.group, route.version, route.resource)
+    if resource is None or (route.rest and route.subresource != "proxy"):
+        raise no_such_path()
+    _check_method(resource, route)
+    pretty = route.query.get("pretty")
+    form = negotiation.negotiate(request.headers, pretty[0] if pretty else None)
+    call = Call(world, request, route, resource, user, form)
+    special = world.specials.get((resource.stored, route.subresource, route.verb))
+    answer = await (special(call) if special is not None else _generic(call))
+    if isinstance(answer, Reply):
+        return answer
+    body = answer.value or encode(answer.object)
+    answer.value = shaping.one(call, body) if form.kind else body
+    return answers.answered(call, answer)
+
+
+def _check_method(resource: Resource, route: Route) -> None:
+    if route.method == "HEAD":
+        raise method_not_allowed()
+    verbs = resource.verbs
+    if route.subresource:
+        part = resource.subresource(route.subresource)
+        if part is None:
+            raise no_such_path()
+        verbs = part.verbs
+    _check_scope(resource, route)
+    if route.verb not in verbs or (
+        route.verb == "create" and route.by_name and not route.subresource
+    ):
+        raise method_not_allowed()
+
+
+def _check_scope(resource: Resource, route: Route) -> None:
+    """Objects with a namespace are not reached without one, those of the cluster not through one."""
+    if resource.namespaced and not route.namespace:
+        if route.by_name:
+            raise no_such_path()
+        if route.verb not in ("list", "watch", "deletecollection"):
+            raise method_not_allowed()
+        if route.verb == "deletecollection":
+            raise method_not_allowed()
+    elif not resource.namespaced and route.namespace and route.resource != "namespaces":
+        raise no_such_path()
+
+
+async def _generic(call: Call) -> Answer | Reply:
+    if call.route.subresource not in ("", "status", "scale", "finalize"):
+        raise method_not_allowed()
+    if call.route.subresource == "scale":
+        return await scaling.answer(call)
+    match call.route.verb:
+        case "get":
+            return reading.get(call)
+        case "list":
+            listed = reading.find(call, selection.read(call.route, call.resource))
+            return _many(call, reading.collection(call, listed))
+        case "watch":
+            return watching.watch(call)
+        case "deletecollection":
+            return _many(call, await deleting.collection(call))
+        case verb:
+            return await _WRITING[verb](call)
+
+
+_WRITING: dict[str, Callable[[Call], Awaitable[Answer]]] = {
+    "create": writing.create,
+    "update": writing.update,
+    "patch": patching.patch,
+    "delete": deleting.delete,
+}
+
+
+def _many(call: Call, body: bytes) -> Reply:
+    reply = answers.written(200, shaping.many(call, body), call.form)
+    return answers.compressed(call.request.headers, answers.warned(call, reply))

@@ -1,0 +1,115 @@
+"""Stored objects as bytes: one form, written so that the version is stamped and the head is exchanged without decoding.
+
+Every stored object begins with its kind, its version and the first member of its metadata:
+
+    {"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7", ...
+
+so the draft of a write is a constant head and an encoded tail, an item of a list is the bytes behind the head, and another
+version of a custom kind is the same bytes behind another head.
+"""
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from korder.embedded.apiserver import view
+from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.storage import Draft, Event, Record
+
+Object = dict[str, Any]
+
+encode = msgspec.json.Encoder().encode
+_METADATA = b'"metadata":{"resourceVersion":"'
+
+
+def head(resource: Resource) -> bytes:
+    """How every object of a resource begins."""
+    return _head(resource.kind, resource.api_version)
+
+
+@cache
+def _head(kind: str, api_version: str) -> bytes:
+    return encode({"kind": kind, "apiVersion": api_version})[:-1] + b","
+
+
+def draft(resource: Resource, obj: Object) -> Draft:
+    """An object without its version, ready to be written."""
+    if resource.strategy.converts:
+        obj = dict(obj)
+        resource.strategy.inward(obj)
+    return view.draft(obj)
+
+
+def known(resource: Resource, record: Record) -> Object:
+    """A stored object in the version of a resource; shared, not to be changed."""
+    obj = view.decoded(record)
+    if obj.get("apiVersion") == resource.api_version:
+        return obj
+    obj = {**obj, "apiVersion": resource.api_version}
+    if resource.strategy.converts:
+        resource.strategy.outward(obj)
+    return obj
+
+
+def redraft(record: Record) -> Draft:
+    """What is stored, to be written under a new version."""
+    start = record.value.index(_METADATA) + len(_METADATA)
+    return Draft(record.value[:start], record.value[record.value.index(b'"', start) :])
+
+
+def unchanged(record: Record, written: Draft) -> bool:
+    """Whether a draft says what is stored already."""
+    return record.value == written.at(record.version)
+
+
+def body(value: bytes) -> bytes:
+    """What follows the kind and version of a stored object."""
+    return value[value.index(_METADATA) :]
+
+
+def whole(resource: Resource, value: bytes) -> bytes:
+    """A stored object in the version of a resource."""
+    start = head(resource)
+    if value.startswith(start):
+        return value
+    if not resource.strategy.converts:
+        return start + body(value)
+    obj = msgspec.json.decode(value)
+    resource.strategy.outward(obj)
+    return encode(obj)
+
+
+def item(resource: Resource, value: bytes) -> bytes:
+    """A stored object as a member of a list: built-in kinds are not repeated there."""
+    if resource.custom:
+        return whole(resource, value)
+    return b"{" + body(whole(resource, value) if resource.strategy.converts else value)
+
+
+def line(kind: str, value: bytes) -> bytes:
+    """One event of a watch."""
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), value)
+
+
+def event_line(resource: Resource, event: Event) -> bytes:
+    """The line of a change, encoded once for everybody who watches in the stored version."""
+    record = event.record
+    if not record.value.startswith(head(resource)):
+        return line(event.change, whole(resource, record.value))
+    notes = view.facts(record)
+    if notes.event is None:
+        notes.event = line(event.change, record.value)
+    return notes.event
+
+
+def at_version(value: bytes, version: int) -> bytes:
+    """A stored object under another version."""
+    start = value.index(_METADATA) + len(_METADATA)
+    return b"%b%d%b" % (value[:start], version, value[value.index(b'"', start) :])
+
+
+def bookmark(resource: Resource, version: int, *, complete: bool = False) -> bytes:
+    """The line that says how far a watch has come; `complete` says that everything there was has been told."""
+    end = b',"annotations":{"k8s.io/initial-events-end":"true"}' if complete else b""
+    return line("BOOKMARK", b'%b%b%d"%b}}' % (head(resource), _METADATA, version, end))

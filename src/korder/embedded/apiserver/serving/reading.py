@@ -1,0 +1,162 @@
+"""Getting and listing.
+
+A list joins stored bytes: nothing is decoded unless somebody selects or wants a table. Where a list goes on stands in its token,
+as with a real server: the version of the first page and the last key, so that all pages show one moment.
+"""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from korder.api.machinery import StatusCause, StatusDetails
+from korder.embedded.apiserver import refusal
+from korder.embedded.apiserver.fielderrors import quote
+from korder.embedded.apiserver.serving import documents, selection
+from korder.embedded.apiserver.serving.call import Answer, Call
+from korder.embedded.apiserver.serving.selection import ListOptions
+from korder.embedded.apiserver.storage import Expired, Page, Record, TooNew
+
+
+class _Token(msgspec.Struct):
+    """Where a list goes on."""
+
+    v: str = ""
+    rv: int = 0
+    start: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a list found."""
+
+    records: Sequence[Record]
+    version: int
+    token: str = ""
+    remaining: int | None = None
+
+
+def get(call: Call) -> Answer:
+    """GET of one object."""
+    wanted = selection.version(call.route.first("resourceVersion"))
+    if wanted > call.world.storage.version:
+        raise too_new(wanted, call.world.storage.version)
+    record = call.world.storage.get(call.key)
+    if record is None:
+        raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
+    return Answer(value=documents.whole(call.resource, record.value))
+
+
+def find(call: Call, options: ListOptions) -> Listed:
+    """The objects a list shows.
+
+    Raises:
+        Refused: 400 a token or a version is none, 410 it is compacted, 504 it is not reached yet.
+    """
+    at, after, asked = _start(call, options)
+    try:
+        return _collect(call, options, at, after, asked)
+    except Expired:
+        raise _expired(options) from None
+    except TooNew as error:
+        raise too_new(error.version, error.newest) from None
+
+
+def _start(call: Call, options: ListOptions) -> tuple[int | None, str, int]:
+    """At which version and behind which key a list begins, and which version it must have reached."""
+    namespace = call.key_of("").namespace
+    if options.token:
+        token = _decoded(options.token)
+        prefix = f"{namespace}/" if namespace else ""
+        return token.rv or None, prefix + token.start, 0
+    wanted = selection.version(options.version)
+    if options.match == selection.EXACT or (wanted and options.limit and not options.match):
+        return wanted, "", wanted
+    return None, "", wanted
+
+
+def _collect(call: Call, options: ListOptions, at: int | None, after: str, asked: int) -> Listed:
+    storage, resource = call.world.storage, call.resource
+    if asked > storage.version:
+        raise TooNew(asked, storage.version)
+    namespace = call.key_of("").namespace
+    limit = options.limit if options.limit > 0 and options.version != "0" else None
+    if options.selection.everything:
+        page = storage.page(resource.stored, namespace, at=at, after=after, limit=limit)
+        remaining = page.remaining if page.next else None
+        return Listed(page.records, page.version, _token(page, page.next, namespace), remaining)
+    page = storage.page(resource.stored, namespace, at=at, after=after)
+    found = [record for record in page.records if options.selection.matches(record)]
+    if limit is None or len(found) <= limit:
+        return Listed(found, page.version)
+    last = found[limit - 1].key.path
+    return Listed(found[:limit], page.version, _token(page, last, namespace))
+
+
+def _token(page: Page, last: str, namespace: str) -> str:
+    if not last:
+        return ""
+    start = last.removeprefix(f"{namespace}/") if namespace else last
+    # The real server begins at the first key behind the last one, which is the key and a zero byte.
+    token = {"v": "meta.k8s.io/v1", "rv": page.version, "start": start + "\0"}
+    return base64.urlsafe_b64encode(documents.encode(token)).decode().rstrip("=")
+
+
+def _decoded(text: str) -> _Token:
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (binascii.Error, ValueError):
+        raise _bad_token("illegal base64 data at input byte 0") from None
+    try:
+        token = msgspec.json.decode(raw, type=_Token)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _bad_token(str(error)) from None
+    if token.v != "meta.k8s.io/v1":
+        told = f"continue key is not valid: server does not recognize this encoded version {quote(token.v)}"
+        raise refusal.bad_request(f"invalid continue token: {told}")
+    if not token.start:
+        told = "continue key is not valid: encoded start key empty (version meta.k8s.io/v1)"
+        raise refusal.bad_request(f"invalid continue token: {told}")
+    token.start = token.start.removesuffix("\0")
+    return token
+
+
+def _bad_token(told: str) -> refusal.Refused:
+    return refusal.bad_request(f"invalid continue token: continue key is not valid: {told}")
+
+
+def _expired(options: ListOptions) -> refusal.Refused:
+    told = "The resourceVersion for the provided list is too old."
+    if options.token:
+        told = (
+            "The provided continue parameter is too old to display a consistent list result. "
+            "You can start a new list without the continue parameter."
+        )
+    return refusal.failure(410, "Expired", told)
+
+
+def too_new(wanted: int, newest: int) -> refusal.Refused:
+    """The version was not reached yet."""
+    cause = StatusCause(reason="ResourceVersionTooLarge", message="Too large resource version")
+    return refusal.failure(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {wanted}, current: {newest}",
+        StatusDetails(causes=(cause,), retry_after_seconds=1),
+    )
+
+
+def collection(call: Call, listed: Listed) -> bytes:
+    """A list as JSON."""
+    resource = call.resource
+    meta: dict[str, object] = {"resourceVersion": str(listed.version)}
+    if listed.token:
+        meta["continue"] = listed.token
+    if listed.remaining:
+        meta["remainingItemCount"] = listed.remaining
+    kind = resource.list_kind or f"{resource.kind}List"
+    start = documents.encode({"kind": kind, "apiVersion": resource.api_version, "metadata": meta})
+    items = b",".join([documents.item(resource, record.value) for record in listed.records])
+    return b'%b,"items":[%b]}' % (start[:-1], items)

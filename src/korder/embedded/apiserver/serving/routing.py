@@ -1,0 +1,148 @@
+"""What a request is about, read from its method and target as kube-apiserver reads them.
+
+`server` asks first of all; everything behind it looks at the `Route` and never at the target again. Reading cannot fail: what
+means nothing becomes a route that finds nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from urllib.parse import parse_qsl, unquote
+
+from korder.embedded.apiserver.access.action import Action
+
+_VERBS = {
+    "POST": "create",
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+_PARTS_OF_A_NAMESPACE = ("status", "finalize")
+
+Query = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where a request goes.
+
+    Attributes:
+        parts: The segments of the path, decoded; empty ones at both ends do not count.
+        is_resource: Whether it is about objects; everything else is known by its path alone.
+        rest: Segments behind the subresource.
+        by_name: Whether the path names one object.
+    """
+
+    method: str
+    path: str
+    query: Query
+    parts: Sequence[str] = ()
+    is_resource: bool = False
+    verb: str = ""
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    name: str = ""
+    subresource: str = ""
+    rest: Sequence[str] = field(default=())
+    by_name: bool = False
+
+    def first(self, parameter: str) -> str:
+        """The value of a parameter of the query; of several the first one."""
+        found = self.query.get(parameter)
+        return found[0] if found else ""
+
+    @cached_property
+    def action(self) -> Action:
+        """The same, as authorization sees it."""
+        if not self.is_resource:
+            return Action(self.method.lower(), path=self.path)
+        return Action(
+            self.verb,
+            self.group,
+            self.resource,
+            self.subresource,
+            self.namespace,
+            self.name or _named_by_selector(self),
+        )
+
+
+def read(method: str, target: str) -> Route:
+    """Reads the target of a request."""
+    raw_path, _, raw_query = target.partition("?")
+    path = unquote(raw_path, errors="surrogateescape") if "%" in raw_path else raw_path
+    query = _query(raw_query) if raw_query else {}
+    inner = path.strip("/")
+    parts = inner.split("/") if inner else []
+    plain = Route(method, path, query, parts, verb=method.lower())
+    if len(parts) < 3 or parts[0] not in ("api", "apis") or not path.startswith("/" + parts[0]):
+        return plain
+    group, below = ("", parts[1:]) if parts[0] == "api" else (parts[1], parts[2:])
+    if len(below) < 2:
+        return plain
+    return _resource(plain, group, below[0], below[1:])
+
+
+def _resource(plain: Route, group: str, version: str, parts: Sequence[str]) -> Route:
+    watched = parts[0] == "watch" and len(parts) > 1
+    if watched:
+        parts = parts[1:]
+    namespace, parts = _namespace(parts)
+    name = parts[1] if len(parts) > 1 else ""
+    verb = "watch" if watched else _VERBS.get(plain.method, "")
+    if not name and verb == "get":
+        verb = "watch" if truth(plain.query.get("watch")) else "list"
+    elif not name and verb == "delete":
+        verb = "deletecollection"
+    return Route(
+        plain.method,
+        plain.path,
+        plain.query,
+        plain.parts,
+        is_resource=True,
+        verb=verb,
+        group=group,
+        version=version,
+        namespace=namespace,
+        resource=parts[0],
+        name=name,
+        subresource=parts[2] if len(parts) > 2 else "",
+        rest=parts[3:],
+        by_name=bool(name),
+    )
+
+
+def _namespace(parts: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Takes the namespace off, unless it is the object that is meant."""
+    if parts[0] != "namespaces" or len(parts) == 1:
+        return "", parts
+    if len(parts) > 2 and parts[2] not in _PARTS_OF_A_NAMESPACE:
+        return parts[1], parts[2:]
+    return parts[1], parts
+
+
+def _query(text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True, errors="replace"):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def truth(values: Sequence[str] | None) -> bool:
+    """A switch of the query: on if it is given, unless it says off."""
+    return values is not None and len(values) > 0 and values[0].lower() not in ("false", "0")
+
+
+def _named_by_selector(route: Route) -> str:
+    """A list or watch of one object by its name is allowed to whoever may read that object."""
+    selector = route.first("fieldSelector")
+    if route.verb not in ("list", "watch", "deletecollection") or "metadata.name" not in selector:
+        return ""
+    for term in selector.split(","):
+        key, equals, value = term.partition("=")
+        if key.strip() == "metadata.name" and equals:
+            return value.removeprefix("=").strip()
+    return ""

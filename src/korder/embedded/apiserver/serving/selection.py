@@ -1,0 +1,155 @@
+"""Which objects of a resource are meant: label selectors, field selectors and the options of lists and watches.
+
+`reading`, `watching` and `deleting` read their options here. Labels and selectable fields of a stored object are worked out once for each of its
+versions, and only if somebody selects.
+"""
+
+from dataclasses import dataclass
+
+from korder.api import fields as field_selectors, selector as label_selectors
+from korder.embedded.apiserver import fielderrors as fe
+from korder.embedded.apiserver.fielderrors import Cause, quote
+from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.refusal import bad_request, invalid
+from korder.embedded.apiserver.serving import options as opts
+from korder.embedded.apiserver.serving.routing import Route
+from korder.embedded.apiserver.storage import Record
+from korder.embedded.apiserver.view import facts, fresh
+
+EXACT, NOT_OLDER = "Exact", "NotOlderThan"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a label selector, a field selector or a name leave of a resource."""
+
+    resource: Resource
+    labels: label_selectors.Selector
+    fields: field_selectors.FieldSelector
+
+    @property
+    def everything(self) -> bool:
+        return not self.labels.requirements and not self.fields.terms
+
+    def matches(self, record: Record) -> bool:
+        notes = facts(record)
+        if notes.labels is None or notes.fields is None:
+            obj = notes.object or fresh(record)
+            notes.labels = obj["metadata"].get("labels") or {}
+            notes.fields = dict(self.resource.strategy.fields(obj))
+        return self.labels.matches(notes.labels) and self.fields.matches(notes.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """The options of a list, a watch or the deletion of a collection."""
+
+    selection: Selection
+    version: str = ""
+    match: str = ""
+    limit: int = 0
+    token: str = ""
+    timeout: int | None = None
+    bookmarks: bool = False
+    initial: bool | None = None
+
+
+def read(route: Route, resource: Resource) -> ListOptions:
+    """Reads ListOptions.
+
+    Raises:
+        Refused: 400, 422.
+    """
+    query = route.query
+    if not query:
+        return ListOptions(
+            Selection(resource, label_selectors.EVERYTHING, field_selectors.FieldSelector())
+        )
+    found = ListOptions(
+        selection(route, resource),
+        route.first("resourceVersion"),
+        route.first("resourceVersionMatch"),
+        opts.integer(query, "limit") or 0,
+        route.first("continue"),
+        opts.integer(query, "timeoutSeconds"),
+        bool(opts.boolean(query, "allowWatchBookmarks")),
+        opts.boolean(query, "sendInitialEvents"),
+    )
+    causes = _watch_causes(found) if route.verb == "watch" else _list_causes(found)
+    if causes:
+        raise invalid("ListOptions", opts.META, "", causes)
+    return found
+
+
+def selection(route: Route, resource: Resource) -> Selection:
+    """Reads the selectors of a query."""
+    try:
+        labels = label_selectors.parse(route.first("labelSelector"))
+    except label_selectors.InvalidSelector as error:
+        raise bad_request(f"unable to parse requirement: {error}") from None
+    try:
+        fields = field_selectors.parse(route.first("fieldSelector"))
+    except ValueError as error:
+        raise bad_request(str(error)) from None
+    known = resource.strategy.selectable
+    for term in fields.terms:
+        if term.path not in known:
+            raise bad_request(resource.strategy.unselectable(term.path))
+    return Selection(resource, labels, fields)
+
+
+def _list_causes(found: ListOptions) -> list[Cause]:
+    causes = []
+    if found.initial is not None:
+        causes.append(fe.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    if found.match:
+        causes += _match_causes(found)
+    return causes
+
+
+def _match_causes(found: ListOptions) -> list[Cause]:
+    field, causes = "resourceVersionMatch", []
+    if not found.version:
+        causes.append(
+            fe.forbidden(
+                field, "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            )
+        )
+    if found.token:
+        causes.append(
+            fe.forbidden(field, "resourceVersionMatch is forbidden when continue is provided")
+        )
+    if found.match not in (EXACT, NOT_OLDER):
+        causes.append(fe.not_supported(field, found.match, (EXACT, NOT_OLDER, "")))
+    if found.match == EXACT and found.version == "0":
+        told = 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+        causes.append(fe.forbidden(field, told))
+    return causes
+
+
+def _watch_causes(found: ListOptions) -> list[Cause]:
+    field, causes = "resourceVersionMatch", []
+    if found.initial is None:
+        if found.match:
+            told = (
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            )
+            return [fe.forbidden(field, told)]
+        return []
+    if found.match != NOT_OLDER:
+        told = f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER}"
+        causes.append(fe.forbidden(field, told))
+        if found.match:
+            causes.append(fe.not_supported(field, found.match, (NOT_OLDER,)))
+    return causes
+
+
+def version(text: str) -> int:
+    """Reads a resourceVersion; 0 if there is none."""
+    if not text:
+        return 0
+    if not text.isascii() or not text.isdecimal():
+        told = f"strconv.ParseUint: parsing {quote(text)}: invalid syntax"
+        cause = fe.invalid("resourceVersion", text, told)
+        raise bad_request(f"invalid resource version: resourceVersion: {cause.message}")
+    return int(text)

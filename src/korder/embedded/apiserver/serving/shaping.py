@@ -1,0 +1,106 @@
+"""Objects in the form a client asked for: themselves, their metadata alone, or a table of them.
+
+`server` and `watching` call it with JSON bytes. Rows of tables come from the printer of the resource.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from korder.embedded.apiserver.refusal import bad_request
+from korder.embedded.apiserver.serving import documents
+from korder.embedded.apiserver.serving.call import Call
+from korder.embedded.apiserver.serving.negotiation import not_acceptable
+
+Object = dict[str, Any]
+
+_PARTIAL, _PARTIALS, _TABLE = "PartialObjectMetadata", "PartialObjectMetadataList", "Table"
+_INCLUDES = ("None", "Metadata", "Object")
+
+
+def one(call: Call, body: bytes) -> bytes:
+    """One object, as JSON."""
+    form = call.form
+    if not form.kind:
+        return body
+    obj = msgspec.json.decode(body)
+    if obj.get("kind") == "Status":
+        return body
+    if form.kind == _PARTIAL:
+        return documents.encode(_partial(call, obj))
+    if form.kind == _TABLE:
+        meta = obj.get("metadata", {})
+        return documents.encode(
+            _table(call, [obj], {"resourceVersion": meta.get("resourceVersion", "")})
+        )
+    raise not_acceptable()
+
+
+def many(call: Call, body: bytes) -> bytes:
+    """A list, as JSON."""
+    form = call.form
+    if not form.kind:
+        return body
+    found = msgspec.json.decode(body)
+    items: list[Object] = found["items"]
+    if form.kind == _TABLE:
+        return documents.encode(_table(call, items, found["metadata"]))
+    if form.kind == _PARTIALS:
+        return documents.encode(
+            {
+                "kind": _PARTIALS,
+                "apiVersion": f"meta.k8s.io/{form.version}",
+                "metadata": found["metadata"],
+                "items": [_partial(call, item) for item in items],
+            }
+        )
+    raise not_acceptable()
+
+
+def event(call: Call, value: bytes, *, first: bool) -> bytes:
+    """The object of an event; the columns of a table are told once, with the first."""
+    if not call.form.kind:
+        return value
+    obj = msgspec.json.decode(value)
+    if call.form.kind != _TABLE:
+        return documents.encode(_partial(call, obj))
+    meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+    table = _table(call, [obj], meta)
+    if not first:
+        table["columnDefinitions"] = None
+    return documents.encode(table)
+
+
+def _partial(call: Call, obj: Object) -> Object:
+    return {
+        "kind": _PARTIAL,
+        "apiVersion": f"meta.k8s.io/{call.form.version}",
+        "metadata": obj["metadata"],
+    }
+
+
+def _table(call: Call, objects: Sequence[Object], meta: Object) -> Object:
+    include = call.route.first("includeObject") or "Metadata"
+    if include not in _INCLUDES:
+        raise bad_request(f"unrecognized includeObject value: {include!r}")
+    printer, now = call.resource.printer, call.world.now()
+    found = []
+    for obj in objects:
+        row: Object = {"cells": printer.cells(obj, now)}
+        conditions = printer.conditions(obj)
+        if conditions:
+            row["conditions"] = conditions
+        if include == "Object":
+            whole = {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
+            row["object"] = {**whole, **obj}
+        elif include == "Metadata":
+            row["object"] = _partial(call, obj)
+        found.append(row)
+    return {
+        "kind": _TABLE,
+        "apiVersion": f"meta.k8s.io/{call.form.version}",
+        "metadata": meta,
+        "columnDefinitions": [column.definition() for column in printer.columns],
+        "rows": found,
+    }

@@ -1,0 +1,118 @@
+"""Watches: a stream of lines, one for each change that concerns the watcher.
+
+A plain watch joins lines that were encoded once for everybody. One with a selector looks at the object before and after a change:
+what moves into the selection is ADDED, what leaves it DELETED, as it was when it was still selected.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Sequence
+
+from korder.embedded.apiserver import refusal
+from korder.embedded.apiserver.serving import answers, documents, selection, shaping
+from korder.embedded.apiserver.serving.call import Call
+from korder.embedded.apiserver.serving.negotiation import JSON, YAML, not_acceptable
+from korder.embedded.apiserver.serving.selection import ListOptions
+from korder.embedded.apiserver.storage import Change, Closed, Event, Expired, Watch
+from korder.net.server import Reply
+
+BOOKMARK_SECONDS = 60.0
+SHORTEST, LONGEST = 1800.0, 3600.0
+"""Seconds after which a watch without a timeout of its own ends; chance spreads them."""
+
+
+def watch(call: Call) -> Reply:
+    """GET of a stream of changes."""
+    if call.form.media == YAML:
+        raise not_acceptable()
+    options = selection.read(call.route, call.resource)
+    selection.version(options.version)
+    stream = _Watcher(call, options).lines()
+    headers = {"Content-Type": JSON, "Cache-Control": "no-cache, private"}
+    return answers.warned(call, Reply(200, b"", headers, stream))
+
+
+class _Watcher:
+    def __init__(self, call: Call, options: ListOptions) -> None:
+        self._call = call
+        self._options = options
+        self._resource = call.resource
+        self._plain = options.selection.everything and not call.form.kind
+        self._first = True
+        self._passed = 0
+
+    async def lines(self) -> AsyncGenerator[bytes, None]:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._patience()
+        try:
+            initial, watch = self._begin()
+            if initial:
+                yield initial
+            while (left := end - loop.time()) > 0:
+                events = await watch.next(min(left, BOOKMARK_SECONDS))
+                chunk = self._told(events)
+                if not events and self._options.bookmarks and end > loop.time():
+                    chunk = self._bookmark(watch.version)
+                if chunk:
+                    yield chunk
+        except Expired as error:
+            yield self._too_old(error)
+        except Closed:
+            return
+
+    def _patience(self) -> float:
+        asked = self._options.timeout or 0
+        return asked if asked > 0 else self._call.world.rng.uniform(SHORTEST, LONGEST)
+
+    def _begin(self) -> tuple[bytes, Watch]:
+        """What is told of the present, and the watch that goes on from there."""
+        storage, options = self._call.world.storage, self._options
+        namespace = self._call.key_of("").namespace
+        wanted = selection.version(options.version)
+        initial = options.initial if options.initial is not None else not wanted
+        if not initial:
+            since = None if not wanted else min(wanted, storage.version)
+            self._passed = wanted
+            return b"", storage.watch(self._resource.stored, namespace, since=since)
+        page = storage.page(self._resource.stored, namespace)
+        records = page.records
+        if not options.selection.everything:
+            records = [record for record in records if options.selection.matches(record)]
+        told = b"".join([self._line(Change.ADDED, record.value) for record in records])
+        if options.initial and options.bookmarks:
+            told += self._bookmark(page.version, complete=True)
+        return told, storage.watch(self._resource.stored, namespace, since=page.version)
+
+    def _told(self, events: Sequence[Event]) -> bytes:
+        if self._passed:
+            events = [event for event in events if event.version > self._passed]
+        if self._plain:
+            return b"".join([documents.event_line(self._resource, event) for event in events])
+        return b"".join(self._selected(events))
+
+    def _selected(self, events: Sequence[Event]) -> Iterator[bytes]:
+        matches = self._options.selection.matches
+        everything = self._options.selection.everything
+        for event in events:
+            before = event.previous is not None and (everything or matches(event.previous))
+            after = event.change is not Change.DELETED and (everything or matches(event.record))
+            if after:
+                yield self._line(Change.MODIFIED if before else Change.ADDED, event.record.value)
+            elif before and event.change is Change.DELETED:
+                yield self._line(Change.DELETED, event.record.value)
+            elif before and event.previous is not None:
+                last = documents.at_version(event.previous.value, event.version)
+                yield self._line(Change.DELETED, last)
+
+    def _line(self, change: Change, value: bytes) -> bytes:
+        whole = documents.whole(self._resource, value)
+        shaped = shaping.event(self._call, whole, first=self._first)
+        self._first = False
+        return documents.line(change, shaped)
+
+    def _bookmark(self, version: int, *, complete: bool = False) -> bytes:
+        return documents.bookmark(self._resource, version, complete=complete)
+
+    def _too_old(self, error: Expired) -> bytes:
+        told = f"too old resource version: {error.version} ({error.oldest})"
+        status = refusal.failure(410, "Expired", told).status
+        return documents.line("ERROR", documents.encode(answers.status(status)))

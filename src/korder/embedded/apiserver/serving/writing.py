@@ -1,0 +1,337 @@
+"""Creating and replacing: the way of an object from the body of a request into storage.
+
+Every change of something stored goes through `change`, whether a PUT, a patch or a special part asks for it: what is stored is
+read, the wanted object is made from it, and if somebody else was faster everything begins again. A caller that names a
+version finds it changed then, and hears of the conflict.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+import uuid
+
+from korder.api import instant
+from korder.embedded.apiserver import refusal
+from korder.embedded.apiserver.access.action import Action
+from korder.embedded.apiserver.admission.attributes import Attributes, Operation
+from korder.embedded.apiserver.fielderrors import Cause, invalid as invalid_field
+from korder.embedded.apiserver.ownership import apply as ownership, merging
+from korder.embedded.apiserver.serving import documents, incoming, options as opts
+from korder.embedded.apiserver.serving.call import Answer, Call
+from korder.embedded.apiserver.serving.options import WriteOptions
+from korder.embedded.apiserver.storage import (
+    AlreadyExists,
+    Closed,
+    Conflict,
+    Create,
+    Delete,
+    NotFound,
+    Record,
+    StorageError,
+    Update,
+    Write,
+)
+
+Object = dict[str, Any]
+Make = Callable[[Object | None], Object]
+"""Makes the wanted object, owners of its fields included, from the stored one (not to be changed) or from nothing."""
+
+ATTEMPTS = 8
+"""How often a write is tried whose object, quota or generated name somebody else took meanwhile."""
+
+_NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_BASE = 58
+_SYSTEM = (
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "uid",
+    "selfLink",
+)
+
+
+async def create(call: Call) -> Answer:
+    """POST of an object."""
+    options = opts.write(call.route, "CreateOptions")
+    obj = incoming.read(call, options)
+    for member in _SYSTEM:
+        obj["metadata"].pop(member, None)
+    incoming.settle(call, obj)
+    obj = own(call, options, None, obj)
+    return await create_object(call, options, obj)
+
+
+def own(call: Call, options: WriteOptions, live: Object | None, obj: Object) -> Object:
+    """Writes down who owns what after a write."""
+    endpoint = call.resource.strategy.endpoint(call.route.subresource)
+    who = incoming.manager(call, options)
+    return ownership.update(endpoint, live, obj, who, call.world.now())
+
+
+async def create_object(call: Call, options: WriteOptions, obj: Object) -> Answer:
+    """Stores a new object that was read and has owners."""
+    for attempt in range(ATTEMPTS):
+        attributes = _attributes(call, options, obj, None)
+        await call.world.chain.mutate(attributes)
+        made = attributes.object or obj
+        _complete(call, made)
+        call.resource.strategy.before_create(made)
+        _refuse(call, made, call.resource.strategy.check_create(made))
+        attributes.object, attributes.name = made, made["metadata"]["name"]
+        await call.world.chain.validate(attributes)
+        call.warnings += call.resource.strategy.warnings(made) + attributes.warnings
+        try:
+            return await _store_new(call, options, made, attributes.alongside)
+        except AlreadyExists:
+            if not made["metadata"].get("generateName") or attempt == ATTEMPTS - 1:
+                raise _exists(call, made) from None
+            obj["metadata"].pop("name", None)
+        except Conflict:
+            continue
+    raise _busy(call, call.route.name)
+
+
+def _complete(call: Call, obj: Object) -> None:
+    """Gives a new object what only the server gives."""
+    world, meta = call.world, obj["metadata"]
+    meta["uid"] = str(uuid.UUID(int=world.rng.getrandbits(128), version=4))
+    meta["creationTimestamp"] = instant.render(world.now())
+    base = meta.get("generateName")
+    if base and not meta.get("name"):
+        ending = "".join(world.rng.choice(_NAME_CHARACTERS) for _ in range(5))
+        meta["name"] = base[:_LONGEST_BASE] + ending
+
+
+async def _store_new(
+    call: Call, options: WriteOptions, obj: Object, alongside: list[Write]
+) -> Answer:
+    key = call.key_of(obj["metadata"]["name"])
+    if options.dry_run:
+        if call.world.storage.get(key) is not None:
+            raise AlreadyExists(key)
+        return Answer(obj, code=201)
+    if obj["metadata"].pop("resourceVersion", ""):
+        raise refusal.bad_request("resourceVersion should not be set on objects to be created")
+    record = await _write(call, Create(key, documents.draft(call.resource, obj)), alongside)
+    return Answer(value=documents.whole(call.resource, record.value), code=201)
+
+
+def _exists(call: Call, obj: Object) -> refusal.Refused:
+    plural, group, meta = call.resource.plural, call.resource.group, obj["metadata"]
+    found = refusal.already_exists(plural, group, meta["name"])
+    if meta.get("generateName"):
+        found.status.message += ", the server was not able to generate a unique name for the object"
+    return found
+
+
+async def update(call: Call) -> Answer:
+    """PUT of an object or of its status."""
+    options = opts.write(call.route, "UpdateOptions")
+    obj = incoming.read(call, options)
+    incoming.settle(call, obj)
+    incoming.check_name(call, obj)
+
+    def make(live: Object | None) -> Object:
+        wanted = {**obj, "metadata": dict(obj["metadata"])}
+        if live is not None:
+            _same_object(call, wanted, live)
+        return own(call, options, live, wanted)
+
+    creates = call.resource.strategy.created_by_update and not call.route.subresource
+    return await change(call, options, make, creates=creates)
+
+
+def _same_object(call: Call, obj: Object, live: Object) -> None:
+    wanted, found = obj["metadata"].get("uid"), live["metadata"].get("uid", "")
+    if wanted and wanted != found:
+        why = f"StorageError: invalid object, Code: 4, Key: {_path(call)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+        raise refusal.conflict(call.resource.plural, call.resource.group, call.route.name, why)
+
+
+def _path(call: Call) -> str:
+    where = (
+        f"{call.resource.group}/{call.resource.plural}"
+        if call.resource.custom
+        else call.resource.plural
+    )
+    return f"/registry/{where}/{call.key.path}"
+
+
+async def change(call: Call, options: WriteOptions, make: Make, *, creates: bool = False) -> Answer:
+    """Replaces the stored object by what is made from it; creates it if it is not there and that is allowed."""
+    for _ in range(ATTEMPTS):
+        record = call.world.storage.get(call.key)
+        try:
+            if record is not None:
+                return await _replace(call, options, make, record)
+            if not creates:
+                raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
+            return await _create_by_update(call, options, make)
+        except (Conflict, NotFound, AlreadyExists):
+            continue
+    raise _busy(call, call.route.name)
+
+
+async def _create_by_update(call: Call, options: WriteOptions, make: Make) -> Answer:
+    route = call.route
+    call.world.enter(
+        call.request.headers,
+        Action(
+            "create", route.group, route.resource, route.subresource, route.namespace, route.name
+        ),
+    )
+    obj = make(None)
+    if obj["metadata"].get("uid"):
+        why = f"uid mismatch: the provided object specified uid {obj['metadata']['uid']}, and no existing object was found"
+        raise refusal.conflict(call.resource.plural, call.resource.group, route.name, why)
+    obj["metadata"].pop("resourceVersion", None)
+    return await create_object(call, options, obj)
+
+
+async def _replace(call: Call, options: WriteOptions, make: Make, record: Record) -> Answer:
+    rules = _rules(call)
+    old = documents.known(call.resource, record)
+    obj = make(old)
+    attributes = _attributes(call, options, obj, old)
+    await call.world.chain.mutate(attributes)
+    obj = attributes.object or obj
+    _check_version(call, obj, record)
+    _carry_system_fields(obj["metadata"], old["metadata"])
+    rules.before(obj, old)
+    _refuse(call, obj, rules.check(obj, old))
+    obj = ownership.keep_times(old, obj)
+    attributes.object = obj
+    await call.world.chain.validate(attributes)
+    call.warnings += rules.warnings(obj) + attributes.warnings
+    return await _store_changed(call, options, obj, record, attributes.alongside)
+
+
+class _Rules(NamedTuple):
+    """What an endpoint puts back and what it judges."""
+
+    before: Callable[[Object, Object], None]
+    check: Callable[[Object, Object], list[Cause]]
+    warnings: Callable[[Object], list[str]]
+
+
+def _rules(call: Call) -> _Rules:
+    strategy = call.resource.strategy
+    match call.route.subresource:
+        case "status":
+            return _Rules(strategy.before_status, strategy.check_status, _no_warnings)
+        case "finalize":
+            return _Rules(strategy.before_finalize, strategy.check_finalize, _no_warnings)
+        case _:
+            return _Rules(strategy.before_update, strategy.check_update, strategy.warnings)
+
+
+def _no_warnings(obj: Object) -> list[str]:
+    del obj
+    return []
+
+
+def _check_version(call: Call, obj: Object, record: Record) -> None:
+    sent = obj["metadata"].get("resourceVersion") or "0"
+    plural, group, name = call.resource.plural, call.resource.group, call.route.name
+    if not sent.isdecimal():
+        raise refusal.invalid(
+            call.resource.kind,
+            group,
+            name,
+            [
+                invalid_field(
+                    "metadata.resourceVersion",
+                    sent,
+                    f'strconv.ParseUint: parsing "{sent}": invalid syntax',
+                )
+            ],
+        )
+    if sent == "0" and not call.resource.strategy.unconditional:
+        cause = invalid_field("metadata.resourceVersion", 0, "must be specified for an update")
+        raise refusal.invalid(plural, group, name, [cause])
+    if int(sent) not in (0, record.version):
+        raise refusal.changed(plural, group, name)
+    obj["metadata"]["resourceVersion"] = str(record.version)
+
+
+def _carry_system_fields(meta: Object, old: Object) -> None:
+    """Puts back what nobody can change by an update."""
+    for member in ("creationTimestamp", "deletionTimestamp"):
+        if member in old:
+            meta[member] = old[member]
+    for member in ("uid", "deletionGracePeriodSeconds"):
+        if not meta.get(member) and member in old:
+            meta[member] = old[member]
+    if "generation" in old:
+        meta["generation"] = old["generation"]
+    else:
+        meta.pop("generation", None)
+    meta.pop("selfLink", None)
+
+
+async def _store_changed(
+    call: Call, options: WriteOptions, obj: Object, record: Record, alongside: list[Write]
+) -> Answer:
+    draft = documents.draft(call.resource, obj)
+    gone = is_finished(call, obj)
+    if not gone and _unchanged(call, obj, record):
+        return Answer(value=documents.whole(call.resource, record.value))
+    if options.dry_run:
+        return Answer(obj)
+    make = Delete if gone else Update
+    written = await _write(call, make(record.key, draft, record.version), alongside)
+    return Answer(value=documents.whole(call.resource, written.value))
+
+
+def _unchanged(call: Call, obj: Object, record: Record) -> bool:
+    stored = documents.known(call.resource, record)
+    return merging.same(obj, stored)
+
+
+def is_finished(call: Call, obj: Object) -> bool:
+    """Whether an object that is being deleted waits for nobody any more."""
+    meta = obj["metadata"]
+    return (
+        "deletionTimestamp" in meta
+        and not call.resource.strategy.held(obj)
+        and not meta.get("finalizers")
+        and not meta.get("deletionGracePeriodSeconds")
+    )
+
+
+async def _write(call: Call, write: Write, alongside: list[Write]) -> Record:
+    try:
+        records = await call.world.storage.write(write, *alongside)
+    except (AlreadyExists, NotFound, Conflict):
+        raise
+    except Closed:
+        raise refusal.failure(503, "ServiceUnavailable", "the server is shutting down") from None
+    except StorageError as error:
+        raise refusal.internal(str(error)) from None
+    await call.world.wrote(write.key)
+    return records[0]
+
+
+def _attributes(call: Call, options: WriteOptions, obj: Object, old: Object | None) -> Attributes:
+    creating = old is None
+    return Attributes(
+        Operation.CREATE if creating else Operation.UPDATE,
+        call.resource,
+        call.route.namespace,
+        call.route.name or obj["metadata"].get("name", ""),
+        call.user,
+        obj,
+        old,
+        call.route.subresource,
+        options.dry_run,
+        options.shown("CreateOptions" if creating else "UpdateOptions"),
+    )
+
+
+def _refuse(call: Call, obj: Object, causes: list[Cause]) -> None:
+    if causes:
+        name = obj["metadata"].get("name", "")
+        raise refusal.invalid(call.resource.kind, call.resource.group, name, causes)
+
+
+def _busy(call: Call, name: str) -> refusal.Refused:
+    return refusal.changed(call.resource.plural, call.resource.group, name)

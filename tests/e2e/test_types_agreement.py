@@ -1,0 +1,171 @@
+"""The types are those of the real server: it publishes the same schemas, and reads what is sent in the same way."""
+
+from collections.abc import AsyncIterator
+from copy import deepcopy
+import json
+from pathlib import Path
+import runpy
+from typing import Any
+
+import pytest
+
+from korder.embedded.apiserver.types import reading, schemas, table
+from korder.embedded.apiserver.types.mismatch import Mismatch
+from korder.kube.config import load
+from korder.kube.connect import connect
+from korder.net import http
+from korder.runtime.clock import Clock
+
+SENT = runpy.run_path(str(Path(__file__).parents[1] / "embedded" / "sent_objects.py"))
+NOT_OURS = {"x-kubernetes-group-version-kind", "x-kubernetes-unions"}
+UNTYPED = {
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
+    "io.k8s.apimachinery.pkg.version.Info",
+}
+PATHS = {
+    "Pod": ("v1", "/api/v1/namespaces/default/pods"),
+    "Secret": ("v1", "/api/v1/namespaces/default/secrets"),
+    "ConfigMap": ("v1", "/api/v1/namespaces/default/configmaps"),
+    "Lease": ("coordination.k8s.io/v1", "/apis/coordination.k8s.io/v1/namespaces/default/leases"),
+}
+
+
+class Server:
+    """The real one, asked in JSON."""
+
+    def __init__(self, transport: http.Transport) -> None:
+        self._transport = transport
+
+    async def ask(self, path: str, body: Any = None, accept: str = "") -> tuple[int, Any]:
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": f"application/json{accept}",
+        }
+        request = http.Request("GET", path, headers)
+        if body is not None:
+            request = http.Request("POST", path, headers, json.dumps(body).encode())
+        async with await self._transport.send(request) as response:
+            return response.status, json.loads(await response.read())
+
+
+@pytest.fixture
+async def server(kubeconfig: Path, clock: Clock) -> AsyncIterator[Server]:
+    transport = connect(load(str(kubeconfig), None), clock.now)
+    yield Server(transport)
+    await transport.close()
+
+
+def plain(schema: Any) -> Any:
+    """A schema without prose, with references written in one way."""
+    if isinstance(schema, list):
+        return [plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {
+        key: sorted(value) if key == "required" and isinstance(value, list) else plain(value)
+        for key, value in schema.items()
+        if key not in NOT_OURS and not (key == "description" and isinstance(value, str))
+    }
+    if isinstance(referring := kept.get("allOf"), list):
+        return {**kept, **referring[0], "allOf": None}
+    return {**kept, "allOf": None} if "$ref" in kept else kept
+
+
+def ours(version: int) -> dict[str, Any]:
+    roots = ("meta/v1.WatchEvent", *(table.kind(*each).name for each in table.kinds()))
+    return {
+        schemas.openapi_name(name): plain(schemas.definition(name, version))
+        for name in schemas.closure(roots)
+    }
+
+
+def check(theirs: dict[str, Any], version: int) -> None:
+    own = ours(version)
+    of_kubernetes = {name for name in theirs if name.startswith("io.k8s.")} - UNTYPED
+    assert of_kubernetes <= own.keys()
+    differing = {
+        name: (theirs[name], own[name])
+        for name in of_kubernetes
+        if plain(theirs[name]) != own[name]
+    }
+    assert not differing
+
+
+async def test_the_schemas_are_those_of_the_server(server: Server) -> None:
+    _, index = await server.ask("/openapi/v3")
+    theirs: dict[str, Any] = {}
+    for path in index["paths"]:
+        if path.startswith("api"):
+            _, document = await server.ask(f"/openapi/v3/{path}")
+            theirs |= document.get("components", {}).get("schemas", {})
+    check(theirs, 3)
+
+
+async def test_so_are_those_of_the_second_version(server: Server) -> None:
+    _, document = await server.ask("/openapi/v2")
+    check(document["definitions"], 2)
+
+
+def ours_of(api_version: str, kind: str, body: Any) -> str | None:
+    read = deepcopy(body)
+    try:
+        unknown = reading.of_kind(api_version, kind)(read)
+    except Mismatch as mismatch:
+        return str(mismatch)
+    return SENT["unknown"](*unknown) if unknown else None
+
+
+@pytest.mark.parametrize(("kind", "body", "message"), SENT["ROWS"])
+async def test_what_is_sent_is_read_alike(
+    server: Server, kind: str, body: Any, message: str | None
+) -> None:
+    api_version, path = PATHS[kind]
+    metadata = body.get("metadata", {})
+    named = {"name": "typed", **metadata} if isinstance(metadata, dict) else metadata
+    whole = {"apiVersion": api_version, "kind": kind, **body, "metadata": named}
+    code, answer = await server.ask(f"{path}?dryRun=All&fieldValidation=Strict", whole)
+    if code == 400:
+        said = f'{kind} in version "v1" cannot be handled as a {kind}: {message}'
+        assert answer["message"] == said
+        assert ours_of(api_version, kind, whole) == message
+    else:
+        assert message is None
+        assert ours_of(api_version, kind, whole) is None
+        assert code == 422 or read_alike(api_version, answer)
+
+
+def read_alike(api_version: str, stored: Any) -> bool:
+    """Whether reading finds nothing to change in what a server wrote."""
+    again = deepcopy(stored)
+    unknown = reading.of_kind(api_version, stored["kind"])(again)
+    return not unknown and again == stored
+
+
+async def test_whatever_the_server_has_is_kept_as_it_is(server: Server) -> None:
+    checked = 0
+    for root in ("/api", "/apis"):
+        _, found = await server.ask(
+            root, accept=";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        )
+        for group in found["items"]:
+            for version in group["versions"]:
+                checked += await check_version(
+                    server, root, group["metadata"].get("name", ""), version
+                )
+    assert checked > 50
+
+
+async def check_version(server: Server, root: str, group: str, version: Any) -> int:
+    api_version = f"{group}/{version['version']}" if group else version["version"]
+    known = {kind for each, kind in table.kinds() if each == api_version}
+    checked = 0
+    for resource in version["resources"]:
+        kind = resource["responseKind"]["kind"]
+        assert kind in known or not group.endswith("k8s.io")
+        if "list" not in resource["verbs"] or kind not in known:
+            continue
+        _, found = await server.ask(f"{root}/{api_version}/{resource['resource']}")
+        for item in found["items"]:
+            assert read_alike(api_version, {"apiVersion": api_version, "kind": kind, **item})
+            checked += 1
+    return checked

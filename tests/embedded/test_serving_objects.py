@@ -1,0 +1,161 @@
+"""Objects over HTTP: create, read, replace, delete and watch, through the handler of a server without sockets."""
+
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+import json
+import random
+from typing import Any
+
+import pytest
+
+from korder.embedded.apiserver.server import ApiServer
+from korder.embedded.apiserver.storage import open_storage
+from korder.net.http import Request
+from korder.net.inprocess import InProcessTransport
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+NOW = datetime(2026, 1, 31, 8, 30, tzinfo=UTC)
+
+
+class Client:
+    """Speaks JSON to a server."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self.transport = InProcessTransport(server.handle, {"User-Agent": "tests"})
+
+    async def send(
+        self, method: str, target: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, Any]:
+        data = (
+            body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        )
+        request = Request(method, target, headers or {"Content-Type": "application/json"}, data)
+        async with await self.transport.send(request) as response:
+            answer = await response.read()
+        return response.status, json.loads(answer) if answer else None
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ApiServer]:
+    async with open_storage(None) as storage:
+        made = ApiServer(storage, now=lambda: NOW, rng=random.Random(1))
+        await made.start()
+        yield made
+        await made.close()
+
+
+@pytest.fixture
+def client(server: ApiServer) -> Client:
+    return Client(server)
+
+
+def configmap(name: str, **data: str) -> dict[str, Any]:
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, "data": data}
+
+
+async def test_a_created_object_can_be_read(client: Client) -> None:
+    code, made = await client.send("POST", CONFIGMAPS, configmap("a", k="v"))
+    assert code == 201
+    assert made["metadata"]["creationTimestamp"] == "2026-01-31T08:30:00Z"
+    assert made["metadata"]["managedFields"][0]["manager"] == "tests"
+    assert await client.send("GET", f"{CONFIGMAPS}/a") == (200, made)
+
+
+async def test_a_list_shows_objects_without_their_kind(client: Client) -> None:
+    await client.send("POST", CONFIGMAPS, configmap("a"))
+    code, found = await client.send("GET", CONFIGMAPS)
+    assert (code, found["kind"]) == (200, "ConfigMapList")
+    assert [item["metadata"]["name"] for item in found["items"]] == ["a"]
+    assert "kind" not in found["items"][0]
+
+
+async def test_an_update_of_an_old_version_is_refused(client: Client) -> None:
+    _, made = await client.send("POST", CONFIGMAPS, configmap("a", k="v"))
+    made["data"]["k"] = "w"
+    code, changed = await client.send("PUT", f"{CONFIGMAPS}/a", made)
+    assert (code, changed["data"]) == (200, {"k": "w"})
+    code, status = await client.send("PUT", f"{CONFIGMAPS}/a", made)
+    assert (code, status["reason"]) == (409, "Conflict")
+
+
+async def test_an_update_that_changes_nothing_keeps_the_version(client: Client) -> None:
+    _, made = await client.send("POST", CONFIGMAPS, configmap("a", k="v"))
+    assert await client.send("PUT", f"{CONFIGMAPS}/a", configmap("a", k="v")) == (200, made)
+
+
+async def test_a_deleted_object_is_gone(client: Client) -> None:
+    _, made = await client.send("POST", CONFIGMAPS, configmap("a"))
+    code, status = await client.send("DELETE", f"{CONFIGMAPS}/a")
+    assert (code, status["details"]["uid"]) == (200, made["metadata"]["uid"])
+    code, status = await client.send("GET", f"{CONFIGMAPS}/a")
+    assert (code, status["message"]) == (404, 'configmaps "a" not found')
+
+
+async def test_a_watch_tells_what_is_there_and_what_comes(client: Client) -> None:
+    await client.send("POST", CONFIGMAPS, configmap("a"))
+    request = Request("GET", f"{CONFIGMAPS}?watch=1&timeoutSeconds=5")
+    seen = []
+    async with await client.transport.send(request) as response:
+        async for chunk in response.chunks():
+            seen += [json.loads(line) for line in chunk.splitlines()]
+            if len(seen) == 1:
+                await client.send("POST", CONFIGMAPS, configmap("b"))
+                await client.send("DELETE", f"{CONFIGMAPS}/b")
+    story = [(event["type"], event["object"]["metadata"]["name"]) for event in seen]
+    assert story == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "b")]
+
+
+CRD = {
+    "kind": "CustomResourceDefinition",
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {"size": {"type": "integer", "default": 3}},
+                            },
+                            "status": {
+                                "type": "object",
+                                "x-kubernetes-preserve-unknown-fields": True,
+                            },
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+
+
+async def test_a_definition_brings_a_resource_and_takes_it_away(client: Client) -> None:
+    code, _ = await client.send("POST", CRDS, CRD)
+    assert code == 201
+    _, stored = await client.send("GET", f"{CRDS}/widgets.example.com")
+    assert [each["status"] for each in stored["status"]["conditions"]] == ["True", "True"]
+    widget = {
+        "kind": "Widget",
+        "apiVersion": "example.com/v1",
+        "metadata": {"name": "w"},
+        "spec": {},
+    }
+    code, made = await client.send("POST", WIDGETS, widget)
+    assert (code, made["spec"], made["metadata"]["generation"]) == (201, {"size": 3}, 1)
+    _, groups = await client.send("GET", "/apis")
+    assert "example.com" in [group["name"] for group in groups["groups"]]
+    await client.send("DELETE", f"{CRDS}/widgets.example.com")
+    assert (await client.send("GET", WIDGETS))[0] == 404
