@@ -49,7 +49,9 @@ class Pods(Plain):
         spec = obj["spec"]
         status: Object = {"phase": "Pending", "qosClass": resources.service_class(spec)}
         if spec.get("schedulingGates"):
-            status["conditions"] = [dict(podstatus.GATED)]
+            since = obj["metadata"].get("creationTimestamp")
+            times = {"lastProbeTime": None, "lastTransitionTime": since}
+            status["conditions"] = [podstatus.GATED | times]
         obj["status"] = status
         placement.add_own_labels(spec, obj["metadata"].get("labels") or {})
 
