@@ -37,7 +37,7 @@ from korder.embedded.apiserver.admission.webhooks import (
 from korder.embedded.apiserver.kinds.catalogue import builtin
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.server import DEFAULT_SETTINGS, ApiServer, Parts, Settings
-from korder.embedded.apiserver.serving import bootstrap, questions
+from korder.embedded.apiserver.serving import bootstrap, podpaths, questions
 from korder.embedded.apiserver.serving.openapisite import OpenAPISite
 from korder.embedded.apiserver.serving.registry import Registry
 from korder.embedded.apiserver.storage import Storage
@@ -82,7 +82,7 @@ def assemble(
         registry=registry,
         enter=door.enter,
         chain=Chain(plugins),
-        specials=questions.specials(catalogue, door),
+        specials={**questions.specials(catalogue, door), **podpaths.SPECIALS},
         sites={"/openapi": OpenAPISite(registry)},
         bootstrap=(*bootstrap.OBJECTS, *policy.defaults()),
     )

@@ -12,13 +12,16 @@ from typing import Final
 from korder.embedded.apiserver.kinds.budgets import Budgets
 from korder.embedded.apiserver.kinds.completed import COMPLETED, Completed
 from korder.embedded.apiserver.kinds.configs import ConfigMaps, Secrets
+from korder.embedded.apiserver.kinds.cronjobs import CronJobs
 from korder.embedded.apiserver.kinds.definition import Definitions
 from korder.embedded.apiserver.kinds.events import Events, NewEvents
+from korder.embedded.apiserver.kinds.jobs import Jobs
 from korder.embedded.apiserver.kinds.leases import Leases
 from korder.embedded.apiserver.kinds.limitranges import LimitRanges
 from korder.embedded.apiserver.kinds.namespaces import Namespaces
 from korder.embedded.apiserver.kinds.nodes import Nodes
 from korder.embedded.apiserver.kinds.plain import Plain
+from korder.embedded.apiserver.kinds.pods import Pods
 from korder.embedded.apiserver.kinds.policies import Policies, PolicyBindings
 from korder.embedded.apiserver.kinds.printer import PLAIN, Printer
 from korder.embedded.apiserver.kinds.printing import cluster, pods, rules, storage, workloads
@@ -27,8 +30,15 @@ from korder.embedded.apiserver.kinds.quotas import ResourceQuotas
 from korder.embedded.apiserver.kinds.rbac import RoleBindings, Roles
 from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
 from korder.embedded.apiserver.kinds.services import Services
+from korder.embedded.apiserver.kinds.statefulsets import DaemonSets, StatefulSets
 from korder.embedded.apiserver.kinds.strategy import Strategy
+from korder.embedded.apiserver.kinds.templates import PodTemplates
 from korder.embedded.apiserver.kinds.webhookconfigurations import WebhookConfigurations
+from korder.embedded.apiserver.kinds.workloads import (
+    Deployments,
+    ReplicaSets,
+    ReplicationControllers,
+)
 
 _PART: Final = "get", "patch", "update"
 _CREATE: Final = ("create",)
@@ -205,8 +215,12 @@ _JUDGED: Final[Mapping[str, _Maker]] = {
     "ClusterRole": Roles,
     "ClusterRoleBinding": RoleBindings,
     "ConfigMap": ConfigMaps,
+    "CronJob": CronJobs,
     "CustomResourceDefinition": Definitions,
+    "DaemonSet": DaemonSets,
+    "Deployment": Deployments,
     "Event": Events,
+    "Job": Jobs,
     "Lease": Leases,
     "LimitRange": LimitRanges,
     "MutatingAdmissionPolicy": Policies,
@@ -214,13 +228,18 @@ _JUDGED: Final[Mapping[str, _Maker]] = {
     "MutatingWebhookConfiguration": WebhookConfigurations,
     "Namespace": Namespaces,
     "Node": Nodes,
+    "Pod": Pods,
     "PodDisruptionBudget": Budgets,
+    "PodTemplate": PodTemplates,
     "PriorityClass": PriorityClasses,
+    "ReplicaSet": ReplicaSets,
+    "ReplicationController": ReplicationControllers,
     "ResourceQuota": ResourceQuotas,
     "Role": Roles,
     "RoleBinding": RoleBindings,
     "Secret": Secrets,
     "Service": Services,
+    "StatefulSet": StatefulSets,
     "ValidatingAdmissionPolicy": Policies,
     "ValidatingAdmissionPolicyBinding": PolicyBindings,
     "ValidatingWebhookConfiguration": WebhookConfigurations,
