@@ -64,9 +64,6 @@ class CustomStrategy(Strategy):
             )
         return found
 
-    def schema(self) -> Mapping[str, Any]:
-        return self._schema
-
     def read(self, obj: Object) -> list[str]:
         return self.structural.shape(obj)
 

@@ -96,7 +96,7 @@ class Sites:
             self._schemas_revision = self._registry.revision
         found = self._schemas.find(route.path, request.headers.get("Accept", ""))
         if found is None:
-            return _no_page()
+            return no_page()
         tag = f'"{found.hash}"'
         headers = {"ETag": tag, "Vary": "Accept", "Content-Type": found.media}
         if request.headers.get("If-None-Match", "").strip('"') == found.hash:
