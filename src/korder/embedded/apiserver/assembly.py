@@ -37,13 +37,8 @@ from korder.embedded.apiserver.admission.webhooks import (
 from korder.embedded.apiserver.kinds.catalogue import builtin
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.server import DEFAULT_SETTINGS, ApiServer, Parts, Settings
-<<<<<<< HEAD
-from korder.embedded.apiserver.serving import asking, bootstrap
+from korder.embedded.apiserver.serving import asking, bootstrap, podpaths
 from korder.embedded.apiserver.serving.gathering import Gathering
-=======
-from korder.embedded.apiserver.serving import bootstrap, podpaths, questions
-from korder.embedded.apiserver.serving.openapisite import OpenAPISite
->>>>>>> 4806749f89a4c09fa2c13da476c100d73bce392f
 from korder.embedded.apiserver.serving.registry import Registry
 from korder.embedded.apiserver.storage import Storage
 from korder.embedded.apiserver.view import View
@@ -86,13 +81,8 @@ def assemble(
         registry=registry,
         enter=door.enter,
         chain=Chain(plugins),
-<<<<<<< HEAD
-        specials=asking.specials(door),
+        specials={**asking.specials(door), **podpaths.SPECIALS},
         sites=asking.sites(door, surroundings.settings.address),
-=======
-        specials={**questions.specials(catalogue, door), **podpaths.SPECIALS},
-        sites={"/openapi": OpenAPISite(registry)},
->>>>>>> 4806749f89a4c09fa2c13da476c100d73bce392f
         bootstrap=(*bootstrap.OBJECTS, *policy.defaults()),
     )
     server = ApiServer(storage, now=now, rng=rng, settings=surroundings.settings, parts=parts)

@@ -8,43 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-<<<<<<< HEAD
 from korder.embedded.apiserver.kinds.printer import PLAIN
 from korder.embedded.apiserver.kinds.printing.registry import PRINTERS
 from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
 from korder.embedded.apiserver.kinds.strategies import make
-=======
-from korder.embedded.apiserver.kinds.budgets import Budgets
-from korder.embedded.apiserver.kinds.completed import COMPLETED, Completed
-from korder.embedded.apiserver.kinds.configs import ConfigMaps, Secrets
-from korder.embedded.apiserver.kinds.cronjobs import CronJobs
-from korder.embedded.apiserver.kinds.definition import Definitions
-from korder.embedded.apiserver.kinds.events import Events, NewEvents
-from korder.embedded.apiserver.kinds.jobs import Jobs
-from korder.embedded.apiserver.kinds.leases import Leases
-from korder.embedded.apiserver.kinds.limitranges import LimitRanges
-from korder.embedded.apiserver.kinds.namespaces import Namespaces
-from korder.embedded.apiserver.kinds.nodes import Nodes
-from korder.embedded.apiserver.kinds.plain import Plain
-from korder.embedded.apiserver.kinds.pods import Pods
-from korder.embedded.apiserver.kinds.policies import Policies, PolicyBindings
-from korder.embedded.apiserver.kinds.printer import PLAIN, Printer
-from korder.embedded.apiserver.kinds.printing import cluster, pods, rules, storage, workloads
-from korder.embedded.apiserver.kinds.priorities import PriorityClasses
-from korder.embedded.apiserver.kinds.quotas import ResourceQuotas
-from korder.embedded.apiserver.kinds.rbac import RoleBindings, Roles
-from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
-from korder.embedded.apiserver.kinds.services import Services
-from korder.embedded.apiserver.kinds.statefulsets import DaemonSets, StatefulSets
-from korder.embedded.apiserver.kinds.strategy import Strategy
-from korder.embedded.apiserver.kinds.templates import PodTemplates
-from korder.embedded.apiserver.kinds.webhookconfigurations import WebhookConfigurations
-from korder.embedded.apiserver.kinds.workloads import (
-    Deployments,
-    ReplicaSets,
-    ReplicationControllers,
-)
->>>>>>> 4806749f89a4c09fa2c13da476c100d73bce392f
 
 _PART: Final = "get", "patch", "update"
 _CREATE: Final = ("create",)
@@ -215,51 +182,6 @@ _MORE_SUBRESOURCES: Final[Mapping[str, tuple[Subresource, ...]]] = {
     "CertificateSigningRequest": (Subresource("approval", "CertificateSigningRequest", _PART),),
 }
 
-<<<<<<< HEAD
-=======
-_Maker = Callable[..., Strategy]
-_JUDGED: Final[Mapping[str, _Maker]] = {
-    "ClusterRole": Roles,
-    "ClusterRoleBinding": RoleBindings,
-    "ConfigMap": ConfigMaps,
-    "CronJob": CronJobs,
-    "CustomResourceDefinition": Definitions,
-    "DaemonSet": DaemonSets,
-    "Deployment": Deployments,
-    "Event": Events,
-    "Job": Jobs,
-    "Lease": Leases,
-    "LimitRange": LimitRanges,
-    "MutatingAdmissionPolicy": Policies,
-    "MutatingAdmissionPolicyBinding": PolicyBindings,
-    "MutatingWebhookConfiguration": WebhookConfigurations,
-    "Namespace": Namespaces,
-    "Node": Nodes,
-    "Pod": Pods,
-    "PodDisruptionBudget": Budgets,
-    "PodTemplate": PodTemplates,
-    "PriorityClass": PriorityClasses,
-    "ReplicaSet": ReplicaSets,
-    "ReplicationController": ReplicationControllers,
-    "ResourceQuota": ResourceQuotas,
-    "Role": Roles,
-    "RoleBinding": RoleBindings,
-    "Secret": Secrets,
-    "Service": Services,
-    "StatefulSet": StatefulSets,
-    "ValidatingAdmissionPolicy": Policies,
-    "ValidatingAdmissionPolicyBinding": PolicyBindings,
-    "ValidatingWebhookConfiguration": WebhookConfigurations,
-}
-_PRINTERS: Final[Mapping[str, Printer]] = {
-    "Pod": pods.PODS,
-    **cluster.PRINTERS,
-    **rules.PRINTERS,
-    **storage.PRINTERS,
-    **workloads.PRINTERS,
-}
-
->>>>>>> 4806749f89a4c09fa2c13da476c100d73bce392f
 
 def builtin() -> tuple[Resource, ...]:
     """All resources, in the order of discovery."""
