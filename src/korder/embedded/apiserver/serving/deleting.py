@@ -16,6 +16,7 @@ from korder.embedded.apiserver.serving import bodies, documents, options as opts
 from korder.embedded.apiserver.serving.call import Answer, Call
 from korder.embedded.apiserver.serving.negotiation import JSON, YAML
 from korder.embedded.apiserver.storage import Conflict, Delete, NotFound, Record, Update
+from korder.embedded.apiserver.types import protobuf
 
 Object = dict[str, Any]
 
@@ -80,10 +81,10 @@ def read(call: Call) -> DeleteOptions:
 
 def _from_body(call: Call, body: bytes) -> Object:
     media = bodies.media_type(call.request.headers.get("Content-Type", ""))
-    if media not in (JSON, YAML):
+    if media not in (JSON, YAML, protobuf.MEDIA_TYPE):
         raise bodies.unsupported()
     try:
-        given, _ = (bodies.decode_json if media == JSON else bodies.decode_yaml)(body)
+        given, _ = bodies.decode(media, body)
     except bodies.Unreadable as error:
         raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(given, dict):
