@@ -5,6 +5,7 @@
 
 from typing import Any
 
+# fmt: off
 DROP = "<drop>"
 Case = dict[str, Any]
 
