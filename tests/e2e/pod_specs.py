@@ -22,7 +22,9 @@ POD = {
 
 C = "spec.containers.0."
 I = "spec.initContainers"  # noqa: E741  short for a table
-NODES = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+NODES = (
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+)
 LIKED = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 NEAR = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 APART = "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution"
@@ -77,18 +79,32 @@ PODS: dict[str, Case] = {
     "no pull policy that is known": {f"{C}imagePullPolicy": "Sometimes"},
     "a pull policy": {f"{C}imagePullPolicy": "Never"},
     "no message policy that is known": {f"{C}terminationMessagePolicy": "Loud"},
-    "ports with and without names": {f"{C}ports": [{"containerPort": 80, "name": "http"}, {"containerPort": 81}]},
+    "ports with and without names": {
+        f"{C}ports": [{"containerPort": 80, "name": "http"}, {"containerPort": 81}]
+    },
     "a port without a number": {f"{C}ports": [{"name": "http"}]},
     "a port beyond the last": {f"{C}ports": [{"containerPort": 70000}]},
     "a port below the first": {f"{C}ports": [{"containerPort": -1}]},
     "a port with a bad name": {f"{C}ports": [{"containerPort": 80, "name": "-A--b-"}]},
     "a port with a long name of digits": {f"{C}ports": [{"containerPort": 80, "name": "1" * 16}]},
-    "two ports of one name": {f"{C}ports": [{"containerPort": 80, "name": "x"}, {"containerPort": 81, "name": "x"}]},
-    "a port of no protocol that is known": {f"{C}ports": [{"containerPort": 80, "protocol": "ICMP"}]},
-    "the same port of the host twice": {f"{C}ports": [{"containerPort": 80, "hostPort": 8080}, {"containerPort": 81, "hostPort": 8080}]},
+    "two ports of one name": {
+        f"{C}ports": [{"containerPort": 80, "name": "x"}, {"containerPort": 81, "name": "x"}]
+    },
+    "a port of no protocol that is known": {
+        f"{C}ports": [{"containerPort": 80, "protocol": "ICMP"}]
+    },
+    "the same port of the host twice": {
+        f"{C}ports": [
+            {"containerPort": 80, "hostPort": 8080},
+            {"containerPort": 81, "hostPort": 8080},
+        ]
+    },
     "a port of the host that is none": {f"{C}ports": [{"containerPort": 80, "hostPort": 99999}]},
     "the network of the host": {"spec.hostNetwork": True, f"{C}ports": [{"containerPort": 80}]},
-    "the network of the host with another port": {"spec.hostNetwork": True, f"{C}ports": [{"containerPort": 80, "hostPort": 81}]},
+    "the network of the host with another port": {
+        "spec.hostNetwork": True,
+        f"{C}ports": [{"containerPort": 80, "hostPort": 81}],
+    },
     "an environment": {f"{C}env": [{"name": "A", "value": "1"}, {"name": "B"}]},
     "a variable without a name": {f"{C}env": [{"value": "1"}]},
     "a variable with a bad name": {f"{C}env": [{"name": "A=B"}]},
@@ -96,23 +112,50 @@ PODS: dict[str, Case] = {
     "a variable from nothing": env(valueFrom={}),
     "a variable from a field": env(valueFrom={"fieldRef": {"fieldPath": "metadata.name"}}),
     "a variable from a label": env(valueFrom={"fieldRef": {"fieldPath": "metadata.labels['app']"}}),
-    "a variable from a bad label": env(valueFrom={"fieldRef": {"fieldPath": "metadata.labels['a b']"}}),
+    "a variable from a bad label": env(
+        valueFrom={"fieldRef": {"fieldPath": "metadata.labels['a b']"}}
+    ),
     "a variable from an unknown field": env(valueFrom={"fieldRef": {"fieldPath": "spec.wrong"}}),
-    "a variable from a field that is not for variables": env(valueFrom={"fieldRef": {"fieldPath": "status.phase"}}),
-    "a variable from a part of a field": env(valueFrom={"fieldRef": {"fieldPath": "spec.nodeName['x']"}}),
-    "a variable from an old version": env(valueFrom={"fieldRef": {"fieldPath": "metadata.name", "apiVersion": "v2"}}),
-    "a variable from two sources": env(valueFrom={"fieldRef": {"fieldPath": "metadata.name"}, "secretKeyRef": {"name": "s", "key": "k"}}),
-    "a variable with a value and a source": env(value="x", valueFrom={"fieldRef": {"fieldPath": "metadata.name"}}),
+    "a variable from a field that is not for variables": env(
+        valueFrom={"fieldRef": {"fieldPath": "status.phase"}}
+    ),
+    "a variable from a part of a field": env(
+        valueFrom={"fieldRef": {"fieldPath": "spec.nodeName['x']"}}
+    ),
+    "a variable from an old version": env(
+        valueFrom={"fieldRef": {"fieldPath": "metadata.name", "apiVersion": "v2"}}
+    ),
+    "a variable from two sources": env(
+        valueFrom={
+            "fieldRef": {"fieldPath": "metadata.name"},
+            "secretKeyRef": {"name": "s", "key": "k"},
+        }
+    ),
+    "a variable with a value and a source": env(
+        value="x", valueFrom={"fieldRef": {"fieldPath": "metadata.name"}}
+    ),
     "a variable from a secret without a key": env(valueFrom={"secretKeyRef": {"name": "s"}}),
-    "a variable from a map with a bad key": env(valueFrom={"configMapKeyRef": {"name": "S!", "key": "a/b"}}),
-    "a variable from a limit": env(valueFrom={"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1m"}}),
-    "a variable from a limit in odd units": env(valueFrom={"resourceFieldRef": {"resource": "limits.cpu", "divisor": "3"}}),
-    "a variable from a limit in odd bytes": env(valueFrom={"resourceFieldRef": {"resource": "requests.memory", "divisor": "3Mi"}}),
-    "a variable from an unknown amount": env(valueFrom={"resourceFieldRef": {"resource": "limits.gpu"}}),
+    "a variable from a map with a bad key": env(
+        valueFrom={"configMapKeyRef": {"name": "S!", "key": "a/b"}}
+    ),
+    "a variable from a limit": env(
+        valueFrom={"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1m"}}
+    ),
+    "a variable from a limit in odd units": env(
+        valueFrom={"resourceFieldRef": {"resource": "limits.cpu", "divisor": "3"}}
+    ),
+    "a variable from a limit in odd bytes": env(
+        valueFrom={"resourceFieldRef": {"resource": "requests.memory", "divisor": "3Mi"}}
+    ),
+    "a variable from an unknown amount": env(
+        valueFrom={"resourceFieldRef": {"resource": "limits.gpu"}}
+    ),
     "variables from nothing": {f"{C}envFrom": [{}]},
     "variables from a map": {f"{C}envFrom": [{"prefix": "P_", "configMapRef": {"name": "m"}}]},
     "variables from a map without a name": {f"{C}envFrom": [{"configMapRef": {}}]},
-    "variables from two things": {f"{C}envFrom": [{"configMapRef": {"name": "m"}, "secretRef": {"name": "s"}}]},
+    "variables from two things": {
+        f"{C}envFrom": [{"configMapRef": {"name": "m"}, "secretRef": {"name": "s"}}]
+    },
     "limits only": need(limits={"cpu": "1", "memory": "1Gi"}),
     "requests and limits": need({"cpu": "100m"}, {"cpu": "1", "memory": "1Gi"}),
     "more asked than allowed": need({"cpu": "2"}, {"cpu": "1"}),
@@ -122,21 +165,39 @@ PODS: dict[str, Case] = {
     "an amount that is not for containers": need({"pods": "1"}),
     "a device": need(limits={"example.com/gpu": "2"}),
     "a device without a limit": need({"example.com/gpu": "2"}),
-    "a device asked and allowed differently": need({"example.com/gpu": "1"}, {"example.com/gpu": "2"}),
+    "a device asked and allowed differently": need(
+        {"example.com/gpu": "1"}, {"example.com/gpu": "2"}
+    ),
     "half a device": need(limits={"example.com/gpu": "500m"}),
     "a device with a bad name": need(limits={"requests.example.com/gpu": "1"}),
     "a device with a worse name": need(limits={"a/b/c": "1"}),
     "huge pages": need(limits={"hugepages-2Mi": "4Mi", "cpu": "1"}),
     "huge pages alone": need(limits={"hugepages-2Mi": "4Mi"}),
     "one and a half huge pages": need(limits={"hugepages-2Mi": "3Mi", "cpu": "1"}),
-    "amounts for the whole pod": {"spec.resources": {"limits": {"cpu": "2", "memory": "1Gi"}}, **need({"cpu": "1"})},
-    "amounts for the whole pod that are too small": {"spec.resources": {"requests": {"cpu": "1"}}, **need({"cpu": "2"})},
-    "limits of a container beyond those of the pod": {"spec.resources": {"limits": {"cpu": "1"}}, **need({"cpu": "1"}, {"cpu": "2"})},
+    "amounts for the whole pod": {
+        "spec.resources": {"limits": {"cpu": "2", "memory": "1Gi"}},
+        **need({"cpu": "1"}),
+    },
+    "amounts for the whole pod that are too small": {
+        "spec.resources": {"requests": {"cpu": "1"}},
+        **need({"cpu": "2"}),
+    },
+    "limits of a container beyond those of the pod": {
+        "spec.resources": {"limits": {"cpu": "1"}},
+        **need({"cpu": "1"}, {"cpu": "2"}),
+    },
     "a device for the whole pod": {"spec.resources": {"limits": {"example.com/gpu": "1"}}},
     "claims nobody made": {f"{C}resources": {"claims": [{"name": "x"}]}},
-    "claims": {f"{C}resources": {"claims": [{"name": "x"}]}, "spec.resourceClaims": [{"name": "x", "resourceClaimName": "c"}]},
+    "claims": {
+        f"{C}resources": {"claims": [{"name": "x"}]},
+        "spec.resourceClaims": [{"name": "x", "resourceClaimName": "c"}],
+    },
     "a claim without a source": {"spec.resourceClaims": [{"name": "x"}]},
-    "a claim with two sources": {"spec.resourceClaims": [{"name": "x", "resourceClaimName": "c", "resourceClaimTemplateName": "d"}]},
+    "a claim with two sources": {
+        "spec.resourceClaims": [
+            {"name": "x", "resourceClaimName": "c", "resourceClaimTemplateName": "d"}
+        ]
+    },
     "a first container": init(resources={"requests": {"cpu": "1"}}),
     "a sidecar": init(restartPolicy="Always", readinessProbe={"tcpSocket": {"port": 1}}),
     "a first container with a probe": init(livenessProbe={"tcpSocket": {"port": 1}}, lifecycle={}),
@@ -144,46 +205,128 @@ PODS: dict[str, Case] = {
     "a first container that restarts oddly": init(restartPolicy="Sometimes"),
     "a first container that restarts on failure": init(restartPolicy="OnFailure"),
     "a container with a restart policy": {f"{C}restartPolicy": "Never"},
-    "a container with rules but no policy": {f"{C}restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}}]},
-    "a container with bad rules": {f"{C}restartPolicy": "Never", f"{C}restartPolicyRules": [{"action": "Go"}, {"action": "Restart", "exitCodes": {"operator": "X"}}]},
-    "a resize policy": {f"{C}resizePolicy": [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]},
-    "bad resize policies": {f"{C}resizePolicy": [{"resourceName": "gpu", "restartPolicy": "Maybe"}, {"resourceName": "gpu", "restartPolicy": "NotRequired"}]},
+    "a container with rules but no policy": {
+        f"{C}restartPolicyRules": [
+            {"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}}
+        ]
+    },
+    "a container with bad rules": {
+        f"{C}restartPolicy": "Never",
+        f"{C}restartPolicyRules": [
+            {"action": "Go"},
+            {"action": "Restart", "exitCodes": {"operator": "X"}},
+        ],
+    },
+    "a resize policy": {
+        f"{C}resizePolicy": [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]
+    },
+    "bad resize policies": {
+        f"{C}resizePolicy": [
+            {"resourceName": "gpu", "restartPolicy": "Maybe"},
+            {"resourceName": "gpu", "restartPolicy": "NotRequired"},
+        ]
+    },
     "a probe": probe(),
     "a probe over HTTP": {f"{C}livenessProbe": {"httpGet": {"port": "http"}}},
-    "a probe over HTTP with bad parts": {f"{C}livenessProbe": {"httpGet": {"port": 0, "scheme": "FTP", "httpHeaders": [{"name": "a b", "value": "x"}]}}},
-    "a probe by a command": {f"{C}readinessProbe": {"exec": {"command": ["true"]}, "successThreshold": 3}},
+    "a probe over HTTP with bad parts": {
+        f"{C}livenessProbe": {
+            "httpGet": {"port": 0, "scheme": "FTP", "httpHeaders": [{"name": "a b", "value": "x"}]}
+        }
+    },
+    "a probe by a command": {
+        f"{C}readinessProbe": {"exec": {"command": ["true"]}, "successThreshold": 3}
+    },
     "a probe by no command": {f"{C}readinessProbe": {"exec": {}}},
     "a probe by gRPC": {f"{C}startupProbe": {"grpc": {"port": 5}}},
     "a probe by nothing": {f"{C}livenessProbe": {"periodSeconds": 5}},
     "a probe by two things": probe(exec={"command": ["x"]}),
-    "a probe with negative numbers": probe(periodSeconds=-1, timeoutSeconds=-2, initialDelaySeconds=-3),
+    "a probe with negative numbers": probe(
+        periodSeconds=-1, timeoutSeconds=-2, initialDelaySeconds=-3
+    ),
     "a probe that must succeed twice": probe(successThreshold=2),
     "a probe with its own patience": probe(terminationGracePeriodSeconds=5),
     "a probe with no patience": probe(terminationGracePeriodSeconds=0),
     "a readiness probe with patience": probe("readinessProbe", terminationGracePeriodSeconds=5),
-    "hooks": {f"{C}lifecycle": {"postStart": {"exec": {"command": ["x"]}}, "preStop": {"httpGet": {"port": 80}}}},
+    "hooks": {
+        f"{C}lifecycle": {
+            "postStart": {"exec": {"command": ["x"]}},
+            "preStop": {"httpGet": {"port": 80}},
+        }
+    },
     "a hook that sleeps too long": {f"{C}lifecycle": {"preStop": {"sleep": {"seconds": 31}}}},
     "a hook of nothing": {f"{C}lifecycle": {"preStop": {}}},
     "a volume of no type": {VOL: [{"name": "v"}]},
     "a volume without a name": {VOL: [{"emptyDir": {}}]},
     "a volume with a bad name": {VOL: [{"name": "V", "emptyDir": {}}]},
-    "two volumes of one name": {VOL: [{"name": "v", "emptyDir": {}}, {"name": "v", "emptyDir": {}}]},
+    "two volumes of one name": {
+        VOL: [{"name": "v", "emptyDir": {}}, {"name": "v", "emptyDir": {}}]
+    },
     "a volume of two types": volume(emptyDir={}, hostPath={"path": "/x"}),
     "an empty volume below nothing": volume(emptyDir={"sizeLimit": "-1"}),
     "a volume of the host": volume(hostPath={"path": "/x"}),
     "a volume of the host without a path": volume(hostPath={"path": ""}),
     "a volume of the host with steps back": volume(hostPath={"path": "/a/../b", "type": "Cloud"}),
-    "a volume of a secret": volume(secret={"secretName": "s", "items": [{"key": "k", "path": "p"}]}),
+    "a volume of a secret": volume(
+        secret={"secretName": "s", "items": [{"key": "k", "path": "p"}]}
+    ),
     "a volume of a secret without a name": volume(secret={}),
-    "a volume of a map with bad items": volume(configMap={"name": "m", "defaultMode": 1000, "items": [{"key": "", "path": "../x"}, {"key": "k", "path": "/abs", "mode": -1}, {"key": "k", "path": "..x"}]}),
-    "a volume about the pod": volume(downwardAPI={"items": [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]}),
-    "a volume about the pod with bad items": volume(downwardAPI={"items": [{"path": "x"}, {"path": "", "fieldRef": {"fieldPath": "status.podIP"}}, {"path": "y", "resourceFieldRef": {"resource": "limits.cpu"}}]}),
-    "a projected volume": volume(projected={"sources": [{"serviceAccountToken": {"path": "t"}}, {"configMap": {"name": "m", "items": [{"key": "k", "path": "p"}]}}]}),
-    "a projected volume with bad sources": volume(projected={"sources": [{"serviceAccountToken": {"path": "", "expirationSeconds": 5}}, {"configMap": {"name": "m", "items": [{"key": "k", "path": "p"}]}, "secret": {"name": "s", "items": [{"key": "k", "path": "p"}]}}]}),
+    "a volume of a map with bad items": volume(
+        configMap={
+            "name": "m",
+            "defaultMode": 1000,
+            "items": [
+                {"key": "", "path": "../x"},
+                {"key": "k", "path": "/abs", "mode": -1},
+                {"key": "k", "path": "..x"},
+            ],
+        }
+    ),
+    "a volume about the pod": volume(
+        downwardAPI={"items": [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]}
+    ),
+    "a volume about the pod with bad items": volume(
+        downwardAPI={
+            "items": [
+                {"path": "x"},
+                {"path": "", "fieldRef": {"fieldPath": "status.podIP"}},
+                {"path": "y", "resourceFieldRef": {"resource": "limits.cpu"}},
+            ]
+        }
+    ),
+    "a projected volume": volume(
+        projected={
+            "sources": [
+                {"serviceAccountToken": {"path": "t"}},
+                {"configMap": {"name": "m", "items": [{"key": "k", "path": "p"}]}},
+            ]
+        }
+    ),
+    "a projected volume with bad sources": volume(
+        projected={
+            "sources": [
+                {"serviceAccountToken": {"path": "", "expirationSeconds": 5}},
+                {
+                    "configMap": {"name": "m", "items": [{"key": "k", "path": "p"}]},
+                    "secret": {"name": "s", "items": [{"key": "k", "path": "p"}]},
+                },
+            ]
+        }
+    ),
     "a claimed volume": volume(persistentVolumeClaim={"claimName": "c"}),
     "a claimed volume without a claim": volume(persistentVolumeClaim={"claimName": ""}),
-    "a volume that comes and goes": volume(ephemeral={"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}}),
-    "a volume that comes and goes without a size": volume(ephemeral={"volumeClaimTemplate": {"spec": {"accessModes": ["Sometimes"]}}}),
+    "a volume that comes and goes": volume(
+        ephemeral={
+            "volumeClaimTemplate": {
+                "spec": {
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "1Gi"}},
+                }
+            }
+        }
+    ),
+    "a volume that comes and goes without a size": volume(
+        ephemeral={"volumeClaimTemplate": {"spec": {"accessModes": ["Sometimes"]}}}
+    ),
     "a volume over NFS": volume(nfs={"server": "s", "path": "x"}),
     "a volume of a driver": volume(csi={"driver": "a.b"}),
     "a volume of an image": volume(image={"reference": "img"}),
@@ -191,32 +334,119 @@ PODS: dict[str, Case] = {
     "a mount of nothing": {f"{C}volumeMounts": [MOUNT]},
     "two mounts in one place": {VOL: EMPTY, f"{C}volumeMounts": [MOUNT, MOUNT]},
     "a mount without a place": {VOL: EMPTY, f"{C}volumeMounts": [{"name": "v", "mountPath": ""}]},
-    "a mount of a part outside": {VOL: EMPTY, f"{C}volumeMounts": [{**MOUNT, "subPath": "../x"}, {"name": "v", "mountPath": "/w", "subPath": "a", "subPathExpr": "/b"}]},
-    "a mount that spreads": {VOL: EMPTY, f"{C}volumeMounts": [{**MOUNT, "mountPropagation": "Bidirectional"}, {"name": "v", "mountPath": "/w", "mountPropagation": "X"}]},
-    "a mount that is read only to the bottom": {VOL: EMPTY, f"{C}volumeMounts": [{**MOUNT, "recursiveReadOnly": "Enabled"}]},
-    "a device of an empty volume": {VOL: EMPTY, f"{C}volumeDevices": [{"name": "v", "devicePath": "/dev/x"}, {"name": "w", "devicePath": ""}]},
+    "a mount of a part outside": {
+        VOL: EMPTY,
+        f"{C}volumeMounts": [
+            {**MOUNT, "subPath": "../x"},
+            {"name": "v", "mountPath": "/w", "subPath": "a", "subPathExpr": "/b"},
+        ],
+    },
+    "a mount that spreads": {
+        VOL: EMPTY,
+        f"{C}volumeMounts": [
+            {**MOUNT, "mountPropagation": "Bidirectional"},
+            {"name": "v", "mountPath": "/w", "mountPropagation": "X"},
+        ],
+    },
+    "a mount that is read only to the bottom": {
+        VOL: EMPTY,
+        f"{C}volumeMounts": [{**MOUNT, "recursiveReadOnly": "Enabled"}],
+    },
+    "a device of an empty volume": {
+        VOL: EMPTY,
+        f"{C}volumeDevices": [
+            {"name": "v", "devicePath": "/dev/x"},
+            {"name": "w", "devicePath": ""},
+        ],
+    },
     "a node selector": {"spec.nodeSelector": {"a": "b"}},
     "a bad node selector": {"spec.nodeSelector": {"a b": "c d"}},
-    "wanted nodes": {NODES: [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]},
+    "wanted nodes": {
+        NODES: [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]
+    },
     "no wanted nodes": {NODES: []},
-    "wanted nodes with mistakes": {NODES: [{"matchExpressions": [{"key": "a", "operator": "In"}, {"key": "", "operator": "Exists", "values": ["x"]}, {"key": "a", "operator": "Gt", "values": []}, {"key": "a", "operator": "Is"}, {"key": "a", "operator": "In", "values": ["b c"]}]}]},
-    "wanted nodes by name": {NODES: [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]},
-    "wanted nodes by other fields": {NODES: [{"matchFields": [{"key": "metadata.uid", "operator": "Exists"}, {"key": "metadata.name", "operator": "In", "values": ["a", "b"]}]}]},
-    "liked nodes of no weight": {LIKED: [{"weight": 0, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}]},
-    "neighbours": {NEAR: [{"labelSelector": CHOSEN, "topologyKey": "zone", "matchLabelKeys": ["app"]}]},
-    "neighbours nowhere": {NEAR: [{"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}, "topologyKey": "", "namespaces": ["A"]}]},
-    "disliked neighbours of too much weight": {APART: [{"weight": 101, "podAffinityTerm": {"topologyKey": "zone", "matchLabelKeys": ["app"]}}]},
+    "wanted nodes with mistakes": {
+        NODES: [
+            {
+                "matchExpressions": [
+                    {"key": "a", "operator": "In"},
+                    {"key": "", "operator": "Exists", "values": ["x"]},
+                    {"key": "a", "operator": "Gt", "values": []},
+                    {"key": "a", "operator": "Is"},
+                    {"key": "a", "operator": "In", "values": ["b c"]},
+                ]
+            }
+        ]
+    },
+    "wanted nodes by name": {
+        NODES: [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
+    },
+    "wanted nodes by other fields": {
+        NODES: [
+            {
+                "matchFields": [
+                    {"key": "metadata.uid", "operator": "Exists"},
+                    {"key": "metadata.name", "operator": "In", "values": ["a", "b"]},
+                ]
+            }
+        ]
+    },
+    "liked nodes of no weight": {
+        LIKED: [
+            {"weight": 0, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
+        ]
+    },
+    "neighbours": {
+        NEAR: [{"labelSelector": CHOSEN, "topologyKey": "zone", "matchLabelKeys": ["app"]}]
+    },
+    "neighbours nowhere": {
+        NEAR: [
+            {
+                "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]},
+                "topologyKey": "",
+                "namespaces": ["A"],
+            }
+        ]
+    },
+    "disliked neighbours of too much weight": {
+        APART: [
+            {"weight": 101, "podAffinityTerm": {"topologyKey": "zone", "matchLabelKeys": ["app"]}}
+        ]
+    },
     "a toleration": tolerate(key="a", operator="Equal", value="b", effect="NoSchedule"),
     "a toleration of everything": tolerate(operator="Exists"),
     "a toleration without a key": tolerate(operator="Equal"),
     "a toleration of a bad key": tolerate(key="a b", operator="Exists", value="x"),
     "a toleration with no operator that is known": tolerate(key="a", operator="Like"),
     "a toleration that compares": tolerate(key="a", operator="Gt", value="5"),
-    "a toleration with no effect that is known": tolerate(key="a", operator="Exists", effect="Panic"),
-    "a toleration for a while of the wrong effect": tolerate(key="a", operator="Exists", effect="NoSchedule", tolerationSeconds=5),
+    "a toleration with no effect that is known": tolerate(
+        key="a", operator="Exists", effect="Panic"
+    ),
+    "a toleration for a while of the wrong effect": tolerate(
+        key="a", operator="Exists", effect="NoSchedule", tolerationSeconds=5
+    ),
     "a toleration of a bad value": tolerate(key="a", value="b c"),
-    "spread": {"spec.topologySpreadConstraints": [{**SPREAD, "labelSelector": CHOSEN, "matchLabelKeys": ["app"], "minDomains": 2}]},
-    "spread with mistakes": {"spec.topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "", "whenUnsatisfiable": "Never", "nodeTaintsPolicy": "X"}, {**SPREAD, "whenUnsatisfiable": "ScheduleAnyway", "minDomains": 0, "matchLabelKeys": ["a"]}]},
+    "spread": {
+        "spec.topologySpreadConstraints": [
+            {**SPREAD, "labelSelector": CHOSEN, "matchLabelKeys": ["app"], "minDomains": 2}
+        ]
+    },
+    "spread with mistakes": {
+        "spec.topologySpreadConstraints": [
+            {
+                "maxSkew": 0,
+                "topologyKey": "",
+                "whenUnsatisfiable": "Never",
+                "nodeTaintsPolicy": "X",
+            },
+            {
+                **SPREAD,
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "minDomains": 0,
+                "matchLabelKeys": ["a"],
+            },
+        ]
+    },
     "spread twice in one way": {"spec.topologySpreadConstraints": [SPREAD, SPREAD]},
     "a gate": {"spec.schedulingGates": [{"name": "a.b/c"}]},
     "bad gates": {"spec.schedulingGates": [{"name": "a"}, {"name": "a"}, {"name": "b c"}]},
@@ -228,7 +458,13 @@ PODS: dict[str, Case] = {
     "no DNS policy that is known": {"spec.dnsPolicy": "Mine"},
     "DNS of one's own without servers": {"spec.dnsPolicy": "None"},
     "DNS of one's own with empty servers": {"spec.dnsPolicy": "None", "spec.dnsConfig": {}},
-    "DNS with mistakes": {"spec.dnsConfig": {"nameservers": ["1.1.1.1", "x", "1.1.1.2", "1.1.1.3"], "searches": ["A b", "."], "options": [{"value": "x"}]}},
+    "DNS with mistakes": {
+        "spec.dnsConfig": {
+            "nameservers": ["1.1.1.1", "x", "1.1.1.2", "1.1.1.3"],
+            "searches": ["A b", "."],
+            "options": [{"value": "x"}],
+        }
+    },
     "a deadline": {"spec.activeDeadlineSeconds": 5},
     "a deadline of nothing": {"spec.activeDeadlineSeconds": 0},
     "no patience": {"spec.terminationGracePeriodSeconds": 0},
@@ -242,20 +478,59 @@ PODS: dict[str, Case] = {
     "no operating system that is known": {"spec.os": {"name": "dos"}},
     "an operating system without a name": {"spec.os": {}},
     "readiness gates": {"spec.readinessGates": [{"conditionType": "a b"}]},
-    "a security context": {"spec.securityContext": {"runAsUser": 1, "fsGroup": 2}, f"{C}securityContext": {"runAsNonRoot": True}},
-    "a bad security context": {"spec.securityContext": {"runAsUser": -1, "fsGroup": -2, "supplementalGroups": [-3], "fsGroupChangePolicy": "X", "seccompProfile": {"type": "Localhost"}, "sysctls": [{"name": "A", "value": "1"}]}},
-    "a bad security context of a container": {f"{C}securityContext": {"runAsUser": -1, "procMount": "X", "seccompProfile": {"type": "X"}, "appArmorProfile": {"type": "Localhost"}}},
-    "a container that may and may not": {f"{C}securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"add": ["CAP_SYS_ADMIN"]}}},
-    "a profile at the wrong place": {"spec.securityContext": {"seccompProfile": {"type": "Unconfined", "localhostProfile": "x"}}},
-    "users of its own and the network of the host": {"spec.hostUsers": False, "spec.hostNetwork": True, "spec.hostPID": True},
+    "a security context": {
+        "spec.securityContext": {"runAsUser": 1, "fsGroup": 2},
+        f"{C}securityContext": {"runAsNonRoot": True},
+    },
+    "a bad security context": {
+        "spec.securityContext": {
+            "runAsUser": -1,
+            "fsGroup": -2,
+            "supplementalGroups": [-3],
+            "fsGroupChangePolicy": "X",
+            "seccompProfile": {"type": "Localhost"},
+            "sysctls": [{"name": "A", "value": "1"}],
+        }
+    },
+    "a bad security context of a container": {
+        f"{C}securityContext": {
+            "runAsUser": -1,
+            "procMount": "X",
+            "seccompProfile": {"type": "X"},
+            "appArmorProfile": {"type": "Localhost"},
+        }
+    },
+    "a container that may and may not": {
+        f"{C}securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"add": ["CAP_SYS_ADMIN"]},
+        }
+    },
+    "a profile at the wrong place": {
+        "spec.securityContext": {"seccompProfile": {"type": "Unconfined", "localhostProfile": "x"}}
+    },
+    "users of its own and the network of the host": {
+        "spec.hostUsers": False,
+        "spec.hostNetwork": True,
+        "spec.hostPID": True,
+    },
     "processes shared with all": {"spec.shareProcessNamespace": True, "spec.hostPID": True},
-    "containers for debugging from the start": {"spec.ephemeralContainers": [{"name": "d", "image": "img:1"}]},
-    "a price of deletion": {"metadata.annotations": {"controller.kubernetes.io/pod-deletion-cost": "5"}},
-    "a bad price of deletion": {"metadata.annotations": {"controller.kubernetes.io/pod-deletion-cost": "05"}},
+    "containers for debugging from the start": {
+        "spec.ephemeralContainers": [{"name": "d", "image": "img:1"}]
+    },
+    "a price of deletion": {
+        "metadata.annotations": {"controller.kubernetes.io/pod-deletion-cost": "5"}
+    },
+    "a bad price of deletion": {
+        "metadata.annotations": {"controller.kubernetes.io/pod-deletion-cost": "05"}
+    },
     "a host name of its own": {"spec.hostnameOverride": "a.b", "spec.setHostnameAsFQDN": True},
     "secrets for images": {"spec.imagePullSecrets": [{"name": "s"}]},
     "a scheduler of one's own": {"spec.schedulerName": "mine"},
-    "an account under its old name": {"spec.serviceAccountName": DROP, "spec.serviceAccount": "default"},
+    "an account under its old name": {
+        "spec.serviceAccountName": DROP,
+        "spec.serviceAccount": "default",
+    },
     "a bad account": {"spec.serviceAccountName": "A b"},
 }
 
@@ -269,26 +544,41 @@ CHANGES: dict[str, tuple[Case, Case]] = {
     "an image to nothing": ({}, {f"{C}image": ""}),
     "labels": ({}, {"metadata.labels.more": "x"}),
     "a deadline that was not there": ({}, {"spec.activeDeadlineSeconds": 5}),
-    "a deadline to a later one": ({"spec.activeDeadlineSeconds": 5}, {"spec.activeDeadlineSeconds": 6}),
-    "a deadline to an earlier one": ({"spec.activeDeadlineSeconds": 5}, {"spec.activeDeadlineSeconds": 4}),
+    "a deadline to a later one": (
+        {"spec.activeDeadlineSeconds": 5},
+        {"spec.activeDeadlineSeconds": 6},
+    ),
+    "a deadline to an earlier one": (
+        {"spec.activeDeadlineSeconds": 5},
+        {"spec.activeDeadlineSeconds": 4},
+    ),
     "a deadline to none": ({"spec.activeDeadlineSeconds": 5}, {"spec.activeDeadlineSeconds": DROP}),
     "a deadline to less than nothing": ({}, {"spec.activeDeadlineSeconds": -1}),
     "one more toleration": ({}, {"spec.tolerations.2": {"key": "b", "operator": "Exists"}}),
-    "a toleration to another": (tolerate(key="a", operator="Exists"), {"spec.tolerations.0.key": "b"}),
+    "a toleration to another": (
+        tolerate(key="a", operator="Exists"),
+        {"spec.tolerations.0.key": "b"},
+    ),
     "a toleration to a longer one": ({}, {"spec.tolerations.0.tolerationSeconds": 5}),
     "one gate less": (GATED, {"spec.schedulingGates": [{"name": "g2"}]}),
     "no gates any more": (GATED, {"spec.schedulingGates": DROP}),
     "one gate for another": (GATED, {"spec.schedulingGates": [{"name": "g3"}]}),
     "a gate that was not there": ({}, {"spec.schedulingGates": [{"name": "g3"}]}),
     "a selector of a gated pod": (GATED, {"spec.nodeSelector": {"a": "b"}}),
-    "less of a selector of a gated pod": ({**GATED, "spec.nodeSelector": {"a": "b"}}, {"spec.nodeSelector": {"c": "d"}}),
+    "less of a selector of a gated pod": (
+        {**GATED, "spec.nodeSelector": {"a": "b"}},
+        {"spec.nodeSelector": {"c": "d"}},
+    ),
     "a selector of a free pod": ({}, {"spec.nodeSelector": {"a": "b"}}),
     "wanted nodes of a gated pod": (GATED, {NODES: [TERM]}),
     "more demands of a gated pod": ({**GATED, NODES: [TERM]}, {NODES: [MORE]}),
     "fewer demands of a gated pod": ({**GATED, NODES: [MORE]}, {NODES: [TERM]}),
     "another choice of a gated pod": ({**GATED, NODES: [TERM]}, {NODES: [TERM, TERM]}),
     "wanted nodes of a free pod": ({}, {NODES: [TERM]}),
-    "neighbours of a gated pod": (GATED, {NEAR: [{"topologyKey": "zone", "labelSelector": CHOSEN}]}),
+    "neighbours of a gated pod": (
+        GATED,
+        {NEAR: [{"topologyKey": "zone", "labelSelector": CHOSEN}]},
+    ),
     "a gated pod's command": (GATED, {f"{C}command": ["x"]}),
     "a command": ({}, {f"{C}command": ["x", "y"]}),
     "a node": ({}, {"spec.nodeName": "n1"}),
@@ -299,9 +589,26 @@ CHANGES: dict[str, tuple[Case, Case]] = {
     "a volume": ({}, {VOL: EMPTY}),
     "a priority": ({}, {"spec.priority": 5}),
     "the network": ({}, {"spec.hostNetwork": True}),
-    "a probe and an environment": ({}, {**probe(), f"{C}env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}),
+    "a probe and an environment": (
+        {},
+        {
+            **probe(),
+            f"{C}env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+        },
+    ),
     "wrong and forbidden at once": ({}, {"spec.restartPolicy": "Sometimes", f"{C}image": " x"}),
-    "many things": (volume(configMap={"name": "m"}), {**volume(secret={"secretName": "s"}), "spec.hostname": "x", "spec.securityContext": {"runAsUser": 5, "sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]}, "spec.topologySpreadConstraints": [{**SPREAD, "labelSelector": CHOSEN}]}),
+    "many things": (
+        volume(configMap={"name": "m"}),
+        {
+            **volume(secret={"secretName": "s"}),
+            "spec.hostname": "x",
+            "spec.securityContext": {
+                "runAsUser": 5,
+                "sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}],
+            },
+            "spec.topologySpreadConstraints": [{**SPREAD, "labelSelector": CHOSEN}],
+        },
+    ),
     "a bad label": ({}, {"metadata.labels.more": "x y", "metadata.annotations": {"a b": "c"}}),
     "a claim of the kubelet": ({}, {"metadata.annotations": {"kubernetes.io/config.mirror": "x"}}),
 }
@@ -320,13 +627,41 @@ CLAIM = {
 COMPLETE = {"type": "Complete", "status": "True"}
 
 WORKLOADS: dict[str, Case] = {
-    "Deployment": {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 0, "selector": CHOSEN, "template": TEMPLATE}},
-    "ReplicaSet": {"apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": {"replicas": 0, "selector": CHOSEN, "template": TEMPLATE}},
-    "ReplicationController": {"apiVersion": "v1", "kind": "ReplicationController", "spec": {"replicas": 0, "template": TEMPLATE}},
-    "StatefulSet": {"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {"replicas": 0, "selector": CHOSEN, "serviceName": "s", "template": TEMPLATE}},
-    "DaemonSet": {"apiVersion": "apps/v1", "kind": "DaemonSet", "spec": {"selector": CHOSEN, "template": TEMPLATE}},
+    "Deployment": {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "spec": {"replicas": 0, "selector": CHOSEN, "template": TEMPLATE},
+    },
+    "ReplicaSet": {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "spec": {"replicas": 0, "selector": CHOSEN, "template": TEMPLATE},
+    },
+    "ReplicationController": {
+        "apiVersion": "v1",
+        "kind": "ReplicationController",
+        "spec": {"replicas": 0, "template": TEMPLATE},
+    },
+    "StatefulSet": {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "spec": {"replicas": 0, "selector": CHOSEN, "serviceName": "s", "template": TEMPLATE},
+    },
+    "DaemonSet": {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "spec": {"selector": CHOSEN, "template": TEMPLATE},
+    },
     "Job": {"apiVersion": "batch/v1", "kind": "Job", "spec": {"suspend": True, "template": ONCE}},
-    "CronJob": {"apiVersion": "batch/v1", "kind": "CronJob", "spec": {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": {"template": ONCE}}}},
+    "CronJob": {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "spec": {
+            "schedule": "0 0 1 1 *",
+            "suspend": True,
+            "jobTemplate": {"spec": {"template": ONCE}},
+        },
+    },
     "PodTemplate": {"apiVersion": "v1", "kind": "PodTemplate", "template": TEMPLATE},
 }
 
@@ -334,25 +669,54 @@ MADE: dict[str, dict[str, Case]] = {
     "Deployment": {
         "a small one": {},
         "without numbers": {"spec.replicas": DROP},
-        "fewer than none": {"spec.replicas": -1, "spec.minReadySeconds": -1, "spec.revisionHistoryLimit": -1, "spec.progressDeadlineSeconds": -1},
+        "fewer than none": {
+            "spec.replicas": -1,
+            "spec.minReadySeconds": -1,
+            "spec.revisionHistoryLimit": -1,
+            "spec.progressDeadlineSeconds": -1,
+        },
         "a deadline that is too short": {"spec.minReadySeconds": 700},
         "no selector": {"spec.selector": DROP},
         "an empty selector": {"spec.selector": {}},
         "a selector of others": {"spec.selector": {"matchLabels": {"app": "b"}}},
-        "a bad selector": {"spec.selector": {"matchExpressions": [{"key": "app", "operator": "Like"}]}},
+        "a bad selector": {
+            "spec.selector": {"matchExpressions": [{"key": "app", "operator": "Like"}]}
+        },
         "a bad selector value": {"spec.selector": {"matchLabels": {"app": "b c"}}},
         "no template": {"spec.template": {}},
-        "a template that ends": {f"{T}spec.restartPolicy": "Never", f"{T}spec.activeDeadlineSeconds": 5},
-        "a template with bad labels": {f"{T}metadata.labels": {"app": "a", "b c": "d e"}, f"{T}metadata.annotations": {"a b": "c"}},
-        "a template with a bad container": {f"{T}spec.containers.0.name": "A", f"{T}spec.containers.0.image": DROP},
-        "a template with limits": {f"{T}spec.containers.0.resources": {"limits": {"cpu": "1.0001"}}},
-        "a template with the network of the host": {f"{T}spec.hostNetwork": True, f"{T}spec.containers.0.ports": [{"containerPort": 80}]},
-        "a template with many parts": {f"{T}spec.volumes": [{"name": "v", "secret": {"secretName": "s"}}], f"{T}spec.initContainers": [{"name": "i", "image": "x"}], f"{T}spec.containers.0.livenessProbe": {"httpGet": {"port": 1}}},
+        "a template that ends": {
+            f"{T}spec.restartPolicy": "Never",
+            f"{T}spec.activeDeadlineSeconds": 5,
+        },
+        "a template with bad labels": {
+            f"{T}metadata.labels": {"app": "a", "b c": "d e"},
+            f"{T}metadata.annotations": {"a b": "c"},
+        },
+        "a template with a bad container": {
+            f"{T}spec.containers.0.name": "A",
+            f"{T}spec.containers.0.image": DROP,
+        },
+        "a template with limits": {
+            f"{T}spec.containers.0.resources": {"limits": {"cpu": "1.0001"}}
+        },
+        "a template with the network of the host": {
+            f"{T}spec.hostNetwork": True,
+            f"{T}spec.containers.0.ports": [{"containerPort": 80}],
+        },
+        "a template with many parts": {
+            f"{T}spec.volumes": [{"name": "v", "secret": {"secretName": "s"}}],
+            f"{T}spec.initContainers": [{"name": "i", "image": "x"}],
+            f"{T}spec.containers.0.livenessProbe": {"httpGet": {"port": 1}},
+        },
         "another strategy": {"spec.strategy": {"type": "Recreate"}},
         "two strategies": {"spec.strategy": {"type": "Recreate", "rollingUpdate": {"maxSurge": 1}}},
         "no strategy that is known": {"spec.strategy": {"type": "Fast"}},
-        "no pods to spare": {"spec.strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}},
-        "bad shares": {"spec.strategy": {"rollingUpdate": {"maxSurge": "x", "maxUnavailable": "150%"}}},
+        "no pods to spare": {
+            "spec.strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}
+        },
+        "bad shares": {
+            "spec.strategy": {"rollingUpdate": {"maxSurge": "x", "maxUnavailable": "150%"}}
+        },
         "negative shares": {"spec.strategy": {"rollingUpdate": {"maxSurge": -1}}},
     },
     "ReplicaSet": {
@@ -368,35 +732,68 @@ MADE: dict[str, dict[str, Case]] = {
         "fewer than none": {"spec.replicas": -1, "spec.minReadySeconds": -1},
         "a selector of others": {"spec.selector": {"app": "b"}},
         "no template": {"spec.template": DROP},
-        "a template that ends": {f"{T}spec.restartPolicy": "Never", f"{T}spec.activeDeadlineSeconds": 5},
+        "a template that ends": {
+            f"{T}spec.restartPolicy": "Never",
+            f"{T}spec.activeDeadlineSeconds": 5,
+        },
     },
     "StatefulSet": {
         "a small one": {},
-        "with claims": {"spec.volumeClaimTemplates": [CLAIM], f"{T}spec.containers.0.volumeMounts": [{"name": "data", "mountPath": "/d"}]},
-        "with bad claims": {"spec.volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {}}]},
+        "with claims": {
+            "spec.volumeClaimTemplates": [CLAIM],
+            f"{T}spec.containers.0.volumeMounts": [{"name": "data", "mountPath": "/d"}],
+        },
+        "with bad claims": {
+            "spec.volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {}}]
+        },
         "a bad name": {"metadata.name": "a.b"},
-        "no policy that is known": {"spec.podManagementPolicy": "Wild", "spec.persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Sell"}},
+        "no policy that is known": {
+            "spec.podManagementPolicy": "Wild",
+            "spec.persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Sell"},
+        },
         "another strategy": {"spec.updateStrategy": {"type": "OnDelete"}},
-        "two strategies": {"spec.updateStrategy": {"type": "OnDelete", "rollingUpdate": {"partition": 1}}},
+        "two strategies": {
+            "spec.updateStrategy": {"type": "OnDelete", "rollingUpdate": {"partition": 1}}
+        },
         "no strategy that is known": {"spec.updateStrategy": {"type": "Fast"}},
-        "a part below nothing": {"spec.updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": -1}}},
-        "fewer than none": {"spec.replicas": -1, "spec.minReadySeconds": -1, "spec.ordinals": {"start": -1}},
+        "a part below nothing": {
+            "spec.updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": -1}}
+        },
+        "fewer than none": {
+            "spec.replicas": -1,
+            "spec.minReadySeconds": -1,
+            "spec.ordinals": {"start": -1},
+        },
         "a bad service": {"spec.serviceName": "A"},
-        "a bad selector": {"spec.selector": {"matchExpressions": [{"key": "app", "operator": "Like"}]}},
+        "a bad selector": {
+            "spec.selector": {"matchExpressions": [{"key": "app", "operator": "Like"}]}
+        },
         "an empty selector": {"spec.selector": {}},
-        "a template that ends": {f"{T}spec.restartPolicy": "Never", f"{T}spec.activeDeadlineSeconds": 5},
+        "a template that ends": {
+            f"{T}spec.restartPolicy": "Never",
+            f"{T}spec.activeDeadlineSeconds": 5,
+        },
         "a template with bad labels": {f"{T}metadata.labels": {"app": "a", "b c": "d"}},
     },
     "DaemonSet": {
         "a small one": {},
         "no selector": {"spec.selector": DROP},
         "an empty selector": {"spec.selector": {}},
-        "a template that ends": {f"{T}spec.restartPolicy": "Never", f"{T}spec.activeDeadlineSeconds": 5},
+        "a template that ends": {
+            f"{T}spec.restartPolicy": "Never",
+            f"{T}spec.activeDeadlineSeconds": 5,
+        },
         "no strategy that is known": {"spec.updateStrategy": {"type": "Fast"}},
         "another strategy": {"spec.updateStrategy": {"type": "OnDelete"}},
-        "both shares": {"spec.updateStrategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}},
-        "no shares": {"spec.updateStrategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}},
-        "bad shares": {"spec.updateStrategy": {"rollingUpdate": {"maxSurge": "200%", "maxUnavailable": 0}}},
+        "both shares": {
+            "spec.updateStrategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
+        },
+        "no shares": {
+            "spec.updateStrategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}
+        },
+        "bad shares": {
+            "spec.updateStrategy": {"rollingUpdate": {"maxSurge": "200%", "maxUnavailable": 0}}
+        },
         "fewer than none": {"spec.minReadySeconds": -1, "spec.revisionHistoryLimit": -1},
     },
     "Job": {
@@ -406,17 +803,72 @@ MADE: dict[str, dict[str, Case]] = {
         "a strange restart policy": {f"{T}spec.restartPolicy": "Sometimes"},
         "only parallel": {"spec.parallelism": 2},
         "only complete": {"spec.completions": 3},
-        "fewer than none": {"spec.parallelism": -1, "spec.completions": -1, "spec.backoffLimit": -1, "spec.activeDeadlineSeconds": -1, "spec.ttlSecondsAfterFinished": -1},
-        "with indexes": {"spec.completionMode": "Indexed", "spec.completions": 3, "spec.backoffLimitPerIndex": 1, "spec.maxFailedIndexes": 2},
+        "fewer than none": {
+            "spec.parallelism": -1,
+            "spec.completions": -1,
+            "spec.backoffLimit": -1,
+            "spec.activeDeadlineSeconds": -1,
+            "spec.ttlSecondsAfterFinished": -1,
+        },
+        "with indexes": {
+            "spec.completionMode": "Indexed",
+            "spec.completions": 3,
+            "spec.backoffLimitPerIndex": 1,
+            "spec.maxFailedIndexes": 2,
+        },
         "with indexes but no number": {"spec.completionMode": "Indexed", "spec.parallelism": 1},
-        "with more failures than indexes": {"spec.completionMode": "Indexed", "spec.completions": 3, "spec.backoffLimitPerIndex": 1, "spec.maxFailedIndexes": 4},
-        "without indexes but limits for them": {"spec.backoffLimitPerIndex": 1, "spec.maxFailedIndexes": 2},
+        "with more failures than indexes": {
+            "spec.completionMode": "Indexed",
+            "spec.completions": 3,
+            "spec.backoffLimitPerIndex": 1,
+            "spec.maxFailedIndexes": 4,
+        },
+        "without indexes but limits for them": {
+            "spec.backoffLimitPerIndex": 1,
+            "spec.maxFailedIndexes": 2,
+        },
         "no mode that is known": {"spec.completionMode": "Random"},
-        "a failure policy": {"spec.podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}},
-        "a bad failure policy": {"spec.podFailurePolicy": {"rules": [{"action": "", "onExitCodes": {"operator": "In", "values": [0, 2, 1, 2], "containerName": "zz"}}, {"action": "FailIndex"}, {"action": "Cry", "onExitCodes": {"operator": "Like"}, "onPodConditions": [{"type": "a b", "status": "Maybe"}]}]}},
-        "a failure policy with restarts": {f"{T}spec.restartPolicy": "OnFailure", "spec.podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [1]}}]}},
-        "a success policy": {"spec.completionMode": "Indexed", "spec.completions": 3, "spec.successPolicy": {"rules": [{"succeededCount": 4}, {}]}},
-        "a success policy without indexes": {"spec.successPolicy": {"rules": [{"succeededCount": 4}]}},
+        "a failure policy": {
+            "spec.podFailurePolicy": {
+                "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
+            }
+        },
+        "a bad failure policy": {
+            "spec.podFailurePolicy": {
+                "rules": [
+                    {
+                        "action": "",
+                        "onExitCodes": {
+                            "operator": "In",
+                            "values": [0, 2, 1, 2],
+                            "containerName": "zz",
+                        },
+                    },
+                    {"action": "FailIndex"},
+                    {
+                        "action": "Cry",
+                        "onExitCodes": {"operator": "Like"},
+                        "onPodConditions": [{"type": "a b", "status": "Maybe"}],
+                    },
+                ]
+            }
+        },
+        "a failure policy with restarts": {
+            f"{T}spec.restartPolicy": "OnFailure",
+            "spec.podFailurePolicy": {
+                "rules": [
+                    {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [1]}}
+                ]
+            },
+        },
+        "a success policy": {
+            "spec.completionMode": "Indexed",
+            "spec.completions": 3,
+            "spec.successPolicy": {"rules": [{"succeededCount": 4}, {}]},
+        },
+        "a success policy without indexes": {
+            "spec.successPolicy": {"rules": [{"succeededCount": 4}]}
+        },
         "no replacement policy that is known": {"spec.podReplacementPolicy": "Soon"},
         "a selector of its own": {"spec.selector": CHOSEN},
         "a selector by hand": {"spec.selector": CHOSEN, "spec.manualSelector": True},
@@ -439,7 +891,11 @@ MADE: dict[str, dict[str, Case]] = {
         "a strange zone": {"spec.timeZone": "Mars/Base"},
         "a local zone": {"spec.timeZone": "Local"},
         "no policy that is known": {"spec.concurrencyPolicy": "Maybe"},
-        "fewer than none": {"spec.startingDeadlineSeconds": -1, "spec.successfulJobsHistoryLimit": -1, "spec.failedJobsHistoryLimit": -1},
+        "fewer than none": {
+            "spec.startingDeadlineSeconds": -1,
+            "spec.successfulJobsHistoryLimit": -1,
+            "spec.failedJobsHistoryLimit": -1,
+        },
         "jobs with a selector": {f"{J}selector": CHOSEN, f"{J}manualSelector": True},
         "jobs for ever": {f"{J}template.spec.restartPolicy": "Always", f"{J}parallelism": -1},
         "a long name": {"metadata.name": "a" * 53},
@@ -456,13 +912,22 @@ MADE_AND_CHANGED: dict[str, dict[str, tuple[Case, Case]]] = {
         "a number": ({}, {"spec.replicas": 2}),
         "an annotation": ({}, {"metadata.annotations": {"a": "b"}}),
         "a label": ({}, {"metadata.labels": {"a": "b"}}),
-        "the selector": ({}, {"spec.selector": {"matchLabels": {"app": "b"}}, f"{T}metadata.labels": {"app": "b"}}),
+        "the selector": (
+            {},
+            {"spec.selector": {"matchLabels": {"app": "b"}}, f"{T}metadata.labels": {"app": "b"}},
+        ),
         "the template": ({}, {f"{T}spec.containers.0.image": "img:2"}),
-        "the template and a label badly": ({}, {f"{T}spec.containers.0.name": "A", "metadata.labels": {"a b": "c"}}),
+        "the template and a label badly": (
+            {},
+            {f"{T}spec.containers.0.name": "A", "metadata.labels": {"a b": "c"}},
+        ),
     },
     "ReplicaSet": {
         "a number": ({}, {"spec.replicas": 2}),
-        "the selector": ({}, {"spec.selector": {"matchLabels": {"app": "b"}}, f"{T}metadata.labels": {"app": "b"}}),
+        "the selector": (
+            {},
+            {"spec.selector": {"matchLabels": {"app": "b"}}, f"{T}metadata.labels": {"app": "b"}},
+        ),
     },
     "ReplicationController": {
         "the selector": ({}, {"spec.selector": {"app": "b"}, f"{T}metadata.labels": {"app": "b"}}),
@@ -472,29 +937,83 @@ MADE_AND_CHANGED: dict[str, dict[str, tuple[Case, Case]]] = {
         "the service": ({}, {"spec.serviceName": "t"}),
         "the claims": ({}, {"spec.volumeClaimTemplates": [CLAIM]}),
         "the policy": ({}, {"spec.podManagementPolicy": "Parallel"}),
-        "the selector": ({}, {"spec.selector": {"matchLabels": {"app": "b"}}, f"{T}metadata.labels": {"app": "b"}}),
-        "the rest": ({}, {"spec.minReadySeconds": 5, "spec.ordinals": {"start": 1}, f"{T}spec.containers.0.image": "img:2", "spec.revisionHistoryLimit": 3}),
+        "the selector": (
+            {},
+            {"spec.selector": {"matchLabels": {"app": "b"}}, f"{T}metadata.labels": {"app": "b"}},
+        ),
+        "the rest": (
+            {},
+            {
+                "spec.minReadySeconds": 5,
+                "spec.ordinals": {"start": 1},
+                f"{T}spec.containers.0.image": "img:2",
+                "spec.revisionHistoryLimit": 3,
+            },
+        ),
     },
     "DaemonSet": {
         "the template": ({}, {f"{T}spec.containers.0.image": "img:2"}),
         "the history": ({}, {"spec.revisionHistoryLimit": 3}),
-        "the selector": ({}, {"spec.selector": {"matchLabels": {"app": "b"}}, f"{T}metadata.labels": {"app": "b"}}),
+        "the selector": (
+            {},
+            {"spec.selector": {"matchLabels": {"app": "b"}}, f"{T}metadata.labels": {"app": "b"}},
+        ),
     },
     "Job": {
         "nothing": ({}, {}),
         "the parallelism": ({}, {"spec.parallelism": 3}),
-        "the parallelism to less than nothing": ({}, {"spec.parallelism": -3, "metadata.labels.more": "x y"}),
+        "the parallelism to less than nothing": (
+            {},
+            {"spec.parallelism": -3, "metadata.labels.more": "x y"},
+        ),
         "the completions": ({}, {"spec.completions": 3}),
-        "the completions with indexes": ({"spec.completionMode": "Indexed", "spec.completions": 2}, {"spec.completions": 3, "spec.parallelism": 3}),
-        "the completions with indexes alone": ({"spec.completionMode": "Indexed", "spec.completions": 2}, {"spec.completions": 3}),
+        "the completions with indexes": (
+            {"spec.completionMode": "Indexed", "spec.completions": 2},
+            {"spec.completions": 3, "spec.parallelism": 3},
+        ),
+        "the completions with indexes alone": (
+            {"spec.completionMode": "Indexed", "spec.completions": 2},
+            {"spec.completions": 3},
+        ),
         "the mode": ({"spec.completions": 2}, {"spec.completionMode": "Indexed"}),
         "a number of retries": ({}, {"spec.backoffLimit": 3}),
         "the image while suspended": ({}, {f"{T}spec.containers.0.image": "img:2"}),
-        "nodes while suspended": ({}, {f"{T}spec.nodeSelector": {"a": "b"}, f"{T}spec.tolerations": [{"operator": "Exists"}], f"{T}metadata.annotations": {"x": "y"}}),
-        "wanted nodes while suspended": ({}, {f"{T}spec.affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [TERM]}}}}),
-        "amounts while suspended": ({}, {f"{T}spec.containers.0.resources": {"requests": {"cpu": "1"}}}),
+        "nodes while suspended": (
+            {},
+            {
+                f"{T}spec.nodeSelector": {"a": "b"},
+                f"{T}spec.tolerations": [{"operator": "Exists"}],
+                f"{T}metadata.annotations": {"x": "y"},
+            },
+        ),
+        "wanted nodes while suspended": (
+            {},
+            {
+                f"{T}spec.affinity": {
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": [TERM]
+                        }
+                    }
+                }
+            },
+        ),
+        "amounts while suspended": (
+            {},
+            {f"{T}spec.containers.0.resources": {"requests": {"cpu": "1"}}},
+        ),
         "the manager": ({}, {"spec.managedBy": "a.b/c"}),
-        "the policy": ({}, {"spec.podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [1]}}]}, "spec.podReplacementPolicy": "Failed"}),
+        "the policy": (
+            {},
+            {
+                "spec.podFailurePolicy": {
+                    "rules": [
+                        {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [1]}}
+                    ]
+                },
+                "spec.podReplacementPolicy": "Failed",
+            },
+        ),
         "a selector": ({}, {"spec.selector": CHOSEN}),
     },
     "CronJob": {

@@ -14,8 +14,8 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-def configure(style: LogFormat) -> None:
-    """Sends all logging of this process to standard error in one style."""
+def configure(style: LogFormat, *, quiet: bool = False) -> None:
+    """Sends all logging of this process to standard error in one style; quietly, only what may need attention."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -29,7 +29,9 @@ def configure(style: LogFormat) -> None:
         last = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(
         processors=[*shared, last],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.WARNING if quiet else logging.INFO
+        ),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from korder.cli import apply, delete, describe, get, install, kubectl, manager, manifests
+from korder.cli import apply, delete, describe, get, install, kubectl, manager, manifests, up
 from korder.kube.errors import KubeError
 from korder.net.http import NetError
 
@@ -17,6 +17,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("up")(up.run)
 app.command("get")(get.run)
 app.command("watch")(get.watch)
 app.command("apply")(apply.run)

@@ -1,7 +1,6 @@
 """`korder manager`: runs the controllers against the cluster of the current kubeconfig."""
 
 import asyncio
-from collections.abc import Callable
 from importlib.metadata import version
 import platform
 import random
@@ -15,7 +14,7 @@ import typer
 
 from korder.api import manifests
 from korder.api.meta import Key
-from korder.cli import logs
+from korder.cli import logs, loops
 from korder.cli.session import cluster, home
 from korder.kube import discovery
 from korder.kube.client import Client
@@ -85,7 +84,7 @@ def run(
         metrics=_address(metrics_bind_address),
         probes=_address(health_probe_bind_address),
     )
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loops.fastest()) as runner:
         try:
             runner.run(_manage(kubeconfig, context, settings))
         except LeadershipLost as lost:
@@ -115,12 +114,3 @@ async def _check_crds(client: Client) -> None:
     if absent:
         names = ", ".join(str(kind) for kind in absent)
         raise KubeError(f"the cluster does not serve {names}: run `korder install` first")
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """The fast loop where there is one."""
-    try:
-        import uvloop  # noqa: PLC0415  not made for every platform
-    except ImportError:
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop

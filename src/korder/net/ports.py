@@ -21,7 +21,7 @@ def free_ports(count: int, chance: random.Random | None = None) -> tuple[int, ..
     """Finds `count` different ports that nobody listens on; they are not reserved, so use them soon."""
     candidates = _candidates()
     (chance or random.SystemRandom()).shuffle(candidates)
-    found = tuple(itertools.islice(filter(_is_free, candidates), count))
+    found = tuple(itertools.islice(filter(is_free, candidates), count))
     if len(found) < count:
         raise OSError(f"Fewer than {count} free ports on {LOOPBACK}.")
     return found
@@ -41,7 +41,8 @@ def _client_range() -> tuple[int, int]:
     return low, high
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Says whether somebody could listen there now."""
     with socket.socket() as probe:
         try:
             probe.bind((LOOPBACK, port))

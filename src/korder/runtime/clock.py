@@ -9,6 +9,8 @@ second late and never early.
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+import os
+from pathlib import Path
 import selectors
 import time
 from typing import Protocol
@@ -17,6 +19,7 @@ RECHECK = 1.0
 """Seconds after which a waiting timer looks at the wall clock again, because somebody may have set it."""
 
 
+_LOADED = time.monotonic()
 _STEADY: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
@@ -48,6 +51,15 @@ class SystemClock:
 
     def call_at(self, instant: datetime, callback: Callable[[], None]) -> Timer:
         return _PatientTimer(self, instant, callback)
+
+
+def age_of_process() -> float:
+    """How many seconds ago this process was started; where the system does not tell, since this module was loaded."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, IndexError, ValueError):
+        return time.monotonic() - _LOADED
 
 
 class _PatientTimer:

@@ -93,9 +93,8 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[StatusCause]) -> 
 
 def method_not_allowed() -> Refused:
     """The resource has no such verb."""
-    return failure(
-        405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-    )
+    told = "the server does not allow this method on the requested resource"
+    return failure(405, "MethodNotAllowed", told, StatusDetails())
 
 
 def internal(message: str) -> Refused:

@@ -1,44 +1,17 @@
 """The resources of Kubernetes this server has, as a real one lists them in discovery.
 
-`builtin` is asked once, when a server starts. A kind that is not named in `_JUDGED` is plain: stored, with checked
-metadata and nothing else. Left out are what nobody here could answer for: aggregated API services, component statuses,
+`builtin` is asked once, when a server starts; who judges the objects of a kind says `strategies`. Left out are what nobody here could answer for: aggregated API services, component statuses,
 old versions of autoscalers, and the subresources that lead into a container or through a proxy.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from korder.embedded.apiserver.kinds.budgets import Budgets
-from korder.embedded.apiserver.kinds.completed import COMPLETED, Completed
-from korder.embedded.apiserver.kinds.configs import ConfigMaps, Secrets
-from korder.embedded.apiserver.kinds.cronjobs import CronJobs
-from korder.embedded.apiserver.kinds.definition import Definitions
-from korder.embedded.apiserver.kinds.events import Events, NewEvents
-from korder.embedded.apiserver.kinds.jobs import Jobs
-from korder.embedded.apiserver.kinds.leases import Leases
-from korder.embedded.apiserver.kinds.limitranges import LimitRanges
-from korder.embedded.apiserver.kinds.namespaces import Namespaces
-from korder.embedded.apiserver.kinds.nodes import Nodes
-from korder.embedded.apiserver.kinds.plain import Plain
-from korder.embedded.apiserver.kinds.pods import Pods
-from korder.embedded.apiserver.kinds.policies import Policies, PolicyBindings
-from korder.embedded.apiserver.kinds.printer import PLAIN, Printer
-from korder.embedded.apiserver.kinds.printing import cluster, pods, rules, storage, workloads
-from korder.embedded.apiserver.kinds.priorities import PriorityClasses
-from korder.embedded.apiserver.kinds.quotas import ResourceQuotas
-from korder.embedded.apiserver.kinds.rbac import RoleBindings, Roles
+from korder.embedded.apiserver.kinds.printer import PLAIN
+from korder.embedded.apiserver.kinds.printing.registry import PRINTERS
 from korder.embedded.apiserver.kinds.resource import ALL, Resource, Subresource
-from korder.embedded.apiserver.kinds.services import Services
-from korder.embedded.apiserver.kinds.statefulsets import DaemonSets, StatefulSets
-from korder.embedded.apiserver.kinds.strategy import Strategy
-from korder.embedded.apiserver.kinds.templates import PodTemplates
-from korder.embedded.apiserver.kinds.webhookconfigurations import WebhookConfigurations
-from korder.embedded.apiserver.kinds.workloads import (
-    Deployments,
-    ReplicaSets,
-    ReplicationControllers,
-)
+from korder.embedded.apiserver.kinds.strategies import make
 
 _PART: Final = "get", "patch", "update"
 _CREATE: Final = ("create",)
@@ -135,7 +108,6 @@ _GENERATIONAL: Final = frozenset(
         "DeviceClass",
         "ResourceSlice",
         "PriorityClass",
-        "CSIDriver",
     ]
 )
 _IN_ALL: Final = frozenset(
@@ -210,48 +182,6 @@ _MORE_SUBRESOURCES: Final[Mapping[str, tuple[Subresource, ...]]] = {
     "CertificateSigningRequest": (Subresource("approval", "CertificateSigningRequest", _PART),),
 }
 
-_Maker = Callable[..., Strategy]
-_JUDGED: Final[Mapping[str, _Maker]] = {
-    "ClusterRole": Roles,
-    "ClusterRoleBinding": RoleBindings,
-    "ConfigMap": ConfigMaps,
-    "CronJob": CronJobs,
-    "CustomResourceDefinition": Definitions,
-    "DaemonSet": DaemonSets,
-    "Deployment": Deployments,
-    "Event": Events,
-    "Job": Jobs,
-    "Lease": Leases,
-    "LimitRange": LimitRanges,
-    "MutatingAdmissionPolicy": Policies,
-    "MutatingAdmissionPolicyBinding": PolicyBindings,
-    "MutatingWebhookConfiguration": WebhookConfigurations,
-    "Namespace": Namespaces,
-    "Node": Nodes,
-    "Pod": Pods,
-    "PodDisruptionBudget": Budgets,
-    "PodTemplate": PodTemplates,
-    "PriorityClass": PriorityClasses,
-    "ReplicaSet": ReplicaSets,
-    "ReplicationController": ReplicationControllers,
-    "ResourceQuota": ResourceQuotas,
-    "Role": Roles,
-    "RoleBinding": RoleBindings,
-    "Secret": Secrets,
-    "Service": Services,
-    "StatefulSet": StatefulSets,
-    "ValidatingAdmissionPolicy": Policies,
-    "ValidatingAdmissionPolicyBinding": PolicyBindings,
-    "ValidatingWebhookConfiguration": WebhookConfigurations,
-}
-_PRINTERS: Final[Mapping[str, Printer]] = {
-    "Pod": pods.PODS,
-    **cluster.PRINTERS,
-    **rules.PRINTERS,
-    **storage.PRINTERS,
-    **workloads.PRINTERS,
-}
-
 
 def builtin() -> tuple[Resource, ...]:
     """All resources, in the order of discovery."""
@@ -269,13 +199,19 @@ def _resource(api_version: str, kind: str, short_names: str) -> Resource:
         version,
         kind,
         _plural(kind.lower()),
-        _strategy(api_version, kind),
+        make(
+            api_version,
+            kind,
+            namespaced=kind not in _CLUSTER,
+            has_status=kind in _STATUS,
+            generational=kind in _GENERATIONAL,
+        ),
         namespaced=kind not in _CLUSTER,
         singular=kind.lower(),
         short_names=tuple(short_names.split(",")) if short_names else (),
         categories=_categories(group, kind),
         subresources=_subresources(kind),
-        printer=_PRINTERS.get(kind, PLAIN),
+        printer=PRINTERS.get(kind, PLAIN),
     )
     if kind == "Binding" or group in _REVIEWS:
         resource = replace(resource, virtual=True, verbs=_CREATE)
@@ -286,18 +222,6 @@ def _resource(api_version: str, kind: str, short_names: str) -> Resource:
     elif kind == "Event" and group:
         resource = replace(resource, stored_as="events")
     return resource
-
-
-def _strategy(api_version: str, kind: str) -> Strategy:
-    plain = Completed if kind in COMPLETED else Plain
-    make = NewEvents if api_version == "events.k8s.io/v1" else _JUDGED.get(kind, plain)
-    return make(
-        api_version,
-        kind,
-        namespaced=kind not in _CLUSTER,
-        has_status=kind in _STATUS,
-        generational=kind in _GENERATIONAL,
-    )
 
 
 def _subresources(kind: str) -> tuple[Subresource, ...]:

@@ -84,3 +84,24 @@ class Completed(Plain):
         super().before_create(obj)
         if self.kind in ("PersistentVolume", "PersistentVolumeClaim"):
             obj["status"] = {"phase": "Pending"}
+
+
+class SigningRequests(Plain):
+    """CertificateSigningRequests, which can be selected by their signer."""
+
+    more_selectable: tuple[str, ...] = ("spec.signerName",)
+
+    def _meta_fields(self) -> tuple[str, ...]:
+        return ("metadata.name",)
+
+
+class ResourceSlices(Plain):
+    """ResourceSlices, which drivers and nodes look up."""
+
+    more_selectable: tuple[str, ...] = ("spec.driver", "spec.nodeName")
+
+    def _meta_fields(self) -> tuple[str, ...]:
+        return ("metadata.name",)
+
+    def unselectable(self, field: str) -> str:
+        return f"field label not supported for {self.api_version}, Kind={self.kind}: {field}"

@@ -20,7 +20,7 @@ LARGEST = 3 * 1024 * 1024
 """Bytes of the largest body a server reads."""
 
 _SHOWN = 30
-_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+HEADER = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 Object = dict[str, Any]
 
@@ -79,7 +79,7 @@ def read(
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        told = f"json: cannot unmarshal {go_type(value)} into Go value of type {_STRUCT}"
+        told = f"json: cannot unmarshal {go_type(value)} into Go value of type {HEADER}"
         raise _unrecognized(expected, f"couldn't get version/kind; json parse error: {told}", body)
     _check_header(value, expected, body)
     return value, repeated

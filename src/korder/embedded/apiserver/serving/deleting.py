@@ -20,7 +20,7 @@ from korder.embedded.apiserver.storage import Conflict, Delete, NotFound, Record
 Object = dict[str, Any]
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
-_POLICIES = ("Background", "Foreground", "Orphan")
+_POLICIES = ("Foreground", "Background", "Orphan")
 _ATTEMPTS = 8
 
 
@@ -88,7 +88,7 @@ def _from_body(call: Call, body: bytes) -> Object:
         raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(given, dict):
         told = (
-            f"json: cannot unmarshal {bodies.go_type(given)} into Go value of type v1.DeleteOptions"
+            f"json: cannot unmarshal {bodies.go_type(given)} into Go value of type {bodies.HEADER}"
         )
         raise refusal.bad_request(f"couldn't get version/kind; json parse error: {told}")
     if given.get("kind", "DeleteOptions") != "DeleteOptions":

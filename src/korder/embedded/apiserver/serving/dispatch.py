@@ -60,6 +60,8 @@ def _check_method(resource: Resource, route: Route) -> None:
             raise no_such_path()
         verbs = part.verbs
     _check_scope(resource, route)
+    if not route.by_name and route.verb in ("update", "patch"):
+        raise method_not_allowed()
     if route.verb not in verbs or (
         route.verb == "create" and route.by_name and not route.subresource
     ):

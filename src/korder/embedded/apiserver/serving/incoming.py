@@ -99,7 +99,7 @@ def check_name(call: Call, obj: Object) -> None:
     name, asked = obj["metadata"].get("name", ""), call.route.name
     if not name:
         raise bad_request(
-            "the name of the object ( based on URL) was undeterminable: name must be provided"
+            f"the name of the object ({asked} based on URL) was undeterminable: name must be provided"
         )
     if name != asked:
         raise bad_request(

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 import re
 
+from korder.api.machinery import StatusDetails
 from korder.embedded.apiserver.refusal import Refused, failure
 
 JSON, YAML = "application/json", "application/yaml"
 _BROWSERS = re.compile(r"curl|Wget|Mozilla/5\.0")
+_KNOWN = (JSON, YAML, "application/*", "*/*", "application/vnd.kubernetes.protobuf")
 _META = "meta.k8s.io"
 _KINDS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
@@ -51,17 +53,24 @@ def negotiate(headers: Mapping[str, str], pretty: str | None) -> Form:
         accept in ("", "*/*", JSON) or accept.endswith((",application/json", ", application/json"))
     ):
         return Form(pretty=True) if eyes else PLAIN
-    for media, parameters in _clauses(accept):
+    clauses = list(_clauses(accept))
+    for media, parameters in clauses:
         form = _form(media, parameters, pretty=eyes)
         if form is not None:
             return form
-    raise not_acceptable()
+    raise not_acceptable() if any(c[0] in _KNOWN for c in clauses) else _no_representation()
 
 
 def not_acceptable() -> Refused:
-    """Nothing the client takes can be made."""
+    """What the client takes cannot be made of this object."""
     told = f"only the following media types are accepted: {JSON}, {YAML}"
     return failure(406, "NotAcceptable", told)
+
+
+def _no_representation() -> Refused:
+    """The client takes none of the types there are."""
+    told = f"406: Not Acceptable\n\nAvailable representations: {JSON}, {YAML}, {JSON};stream=watch"
+    return failure(406, "NotAcceptable", told, StatusDetails())
 
 
 def _for_eyes(headers: Mapping[str, str], pretty: str | None) -> bool:

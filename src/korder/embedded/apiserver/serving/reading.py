@@ -10,14 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
+from msgspec.structs import replace
 
 from korder.api.machinery import StatusCause, StatusDetails
+from korder.api.meta import ListMeta
 from korder.embedded.apiserver import refusal
 from korder.embedded.apiserver.fielderrors import quote
 from korder.embedded.apiserver.serving import documents, selection
 from korder.embedded.apiserver.serving.call import Answer, Call
 from korder.embedded.apiserver.serving.selection import ListOptions
 from korder.embedded.apiserver.storage import Expired, Page, Record, TooNew
+
+_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
 
 
 class _Token(msgspec.Struct):
@@ -59,7 +68,7 @@ def find(call: Call, options: ListOptions) -> Listed:
     try:
         return _collect(call, options, at, after, asked)
     except Expired:
-        raise _expired(options) from None
+        raise _expired(options, after) from None
     except TooNew as error:
         raise too_new(error.version, error.newest) from None
 
@@ -68,6 +77,10 @@ def _start(call: Call, options: ListOptions) -> tuple[int | None, str, int]:
     """At which version and behind which key a list begins, and which version it must have reached."""
     namespace = call.key_of("").namespace
     if options.token:
+        if options.version not in ("", "0"):
+            raise refusal.bad_request(
+                "specifying resource version is not allowed when using continue"
+            )
         token = _decoded(options.token)
         prefix = f"{namespace}/" if namespace else ""
         return token.rv or None, prefix + token.start, 0
@@ -98,9 +111,12 @@ def _collect(call: Call, options: ListOptions, at: int | None, after: str, asked
 def _token(page: Page, last: str, namespace: str) -> str:
     if not last:
         return ""
-    start = last.removeprefix(f"{namespace}/") if namespace else last
+    return _encoded(page.version, last.removeprefix(f"{namespace}/") if namespace else last)
+
+
+def _encoded(version: int, start: str) -> str:
     # The real server begins at the first key behind the last one, which is the key and a zero byte.
-    token = {"v": "meta.k8s.io/v1", "rv": page.version, "start": start + "\0"}
+    token = {"v": "meta.k8s.io/v1", "rv": version, "start": start + "\0"}
     return base64.urlsafe_b64encode(documents.encode(token)).decode().rstrip("=")
 
 
@@ -119,6 +135,8 @@ def _decoded(text: str) -> _Token:
     if not token.start:
         told = "continue key is not valid: encoded start key empty (version meta.k8s.io/v1)"
         raise refusal.bad_request(f"invalid continue token: {told}")
+    if ".." in token.start.split("/") or token.start.startswith("/"):
+        raise _bad_token(token.start)
     token.start = token.start.removesuffix("\0")
     return token
 
@@ -127,14 +145,13 @@ def _bad_token(told: str) -> refusal.Refused:
     return refusal.bad_request(f"invalid continue token: continue key is not valid: {told}")
 
 
-def _expired(options: ListOptions) -> refusal.Refused:
-    told = "The resourceVersion for the provided list is too old."
-    if options.token:
-        told = (
-            "The provided continue parameter is too old to display a consistent list result. "
-            "You can start a new list without the continue parameter."
-        )
-    return refusal.failure(410, "Expired", told)
+def _expired(options: ListOptions, after: str) -> refusal.Refused:
+    if not options.token:
+        told = "The resourceVersion for the provided list is too old."
+        return refusal.failure(410, "Expired", told)
+    refused = refusal.failure(410, "Expired", _TOO_OLD)
+    token = ListMeta(continue_token=_encoded(0, after.rpartition("/")[2]))
+    return refusal.Refused(replace(refused.status, metadata=token))
 
 
 def too_new(wanted: int, newest: int) -> refusal.Refused:

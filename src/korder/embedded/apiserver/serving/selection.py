@@ -11,7 +11,7 @@ from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause, quote
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.refusal import bad_request, invalid
-from korder.embedded.apiserver.serving import options as opts
+from korder.embedded.apiserver.serving import options as opts, selectorwords
 from korder.embedded.apiserver.serving.routing import Route
 from korder.embedded.apiserver.storage import Record
 from korder.embedded.apiserver.view import facts, fresh
@@ -85,12 +85,14 @@ def selection(route: Route, resource: Resource) -> Selection:
     """Reads the selectors of a query."""
     try:
         labels = label_selectors.parse(route.first("labelSelector"))
-    except label_selectors.InvalidSelector as error:
-        raise bad_request(f"unable to parse requirement: {error}") from None
+    except label_selectors.InvalidSelector:
+        told = selectorwords.label_problem(route.first("labelSelector"))
+        raise bad_request(told) from None
     try:
         fields = field_selectors.parse(route.first("fieldSelector"))
-    except ValueError as error:
-        raise bad_request(str(error)) from None
+    except ValueError:
+        told = selectorwords.field_problem(route.first("fieldSelector"))
+        raise bad_request(told) from None
     known = resource.strategy.selectable
     for term in fields.terms:
         if term.path not in known:
@@ -122,7 +124,7 @@ def _match_causes(found: ListOptions) -> list[Cause]:
     if found.match not in (EXACT, NOT_OLDER):
         causes.append(fe.not_supported(field, found.match, (EXACT, NOT_OLDER, "")))
     if found.match == EXACT and found.version == "0":
-        told = 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+        told = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
         causes.append(fe.forbidden(field, told))
     return causes
 
@@ -144,12 +146,12 @@ def _watch_causes(found: ListOptions) -> list[Cause]:
     return causes
 
 
-def version(text: str) -> int:
-    """Reads a resourceVersion; 0 if there is none."""
+def version(text: str, told: str = "invalid resource version: ") -> int:
+    """Reads a resourceVersion; 0 if there is none. A server begins its refusal of a list or get as `told` says."""
     if not text:
         return 0
     if not text.isascii() or not text.isdecimal():
-        told = f"strconv.ParseUint: parsing {quote(text)}: invalid syntax"
-        cause = fe.invalid("resourceVersion", text, told)
-        raise bad_request(f"invalid resource version: resourceVersion: {cause.message}")
+        why = f"strconv.ParseUint: parsing {quote(text)}: invalid syntax"
+        cause = fe.invalid("resourceVersion", text, why)
+        raise bad_request(f"{told}resourceVersion: {cause.message}")
     return int(text)

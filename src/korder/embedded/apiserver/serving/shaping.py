@@ -96,6 +96,8 @@ def _table(call: Call, objects: Sequence[Object], meta: Object) -> Object:
             row["object"] = {**whole, **obj}
         elif include == "Metadata":
             row["object"] = _partial(call, obj)
+        else:
+            row["object"] = None
         found.append(row)
     return {
         "kind": _TABLE,

@@ -15,7 +15,7 @@ from korder.embedded.apiserver.serving.selection import ListOptions
 from korder.embedded.apiserver.storage import Change, Closed, Event, Expired, Watch
 from korder.net.server import Reply
 
-BOOKMARK_SECONDS = 60.0
+BOOKMARK_SECONDS, BOOKMARK_BEFORE_END = 60.0, 2.0
 SHORTEST, LONGEST = 1800.0, 3600.0
 """Seconds after which a watch without a timeout of its own ends; chance spreads them."""
 
@@ -25,7 +25,7 @@ def watch(call: Call) -> Reply:
     if call.form.media == YAML:
         raise not_acceptable()
     options = selection.read(call.route, call.resource)
-    selection.version(options.version)
+    selection.version(options.version, "")
     stream = _Watcher(call, options).lines()
     headers = {"Content-Type": JSON, "Cache-Control": "no-cache, private"}
     return answers.warned(call, Reply(200, b"", headers, stream))
@@ -47,17 +47,23 @@ class _Watcher:
             initial, watch = self._begin()
             if initial:
                 yield initial
-            while (left := end - loop.time()) > 0:
-                events = await watch.next(min(left, BOOKMARK_SECONDS))
-                chunk = self._told(events)
-                if not events and self._options.bookmarks and end > loop.time():
-                    chunk = self._bookmark(watch.version)
+            mark = self._next_mark(loop.time(), end)
+            while (now := loop.time()) < end:
+                chunk = self._told(await watch.next(max(0.0, min(mark, end) - now)))
+                if mark <= loop.time() < end:
+                    mark = self._next_mark(loop.time(), end)
+                    chunk += self._bookmark(watch.version) if self._options.bookmarks else b""
                 if chunk:
                     yield chunk
         except Expired as error:
             yield self._too_old(error)
         except Closed:
             return
+
+    def _next_mark(self, now: float, end: float) -> float:
+        """When the next bookmark is due: every minute, and once more shortly before the end."""
+        last = end - BOOKMARK_BEFORE_END
+        return min(now + BOOKMARK_SECONDS, last) if now < last else end
 
     def _patience(self) -> float:
         asked = self._options.timeout or 0

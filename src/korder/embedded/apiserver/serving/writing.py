@@ -10,11 +10,13 @@ from functools import partial
 from typing import Any, NamedTuple
 import uuid
 
+from msgspec.structs import replace
+
 from korder.api import instant
 from korder.embedded.apiserver import refusal
 from korder.embedded.apiserver.access.action import Action
 from korder.embedded.apiserver.admission.attributes import Attributes, Operation
-from korder.embedded.apiserver.fielderrors import Cause, invalid as invalid_field
+from korder.embedded.apiserver.fielderrors import Cause, invalid as invalid_field, quote
 from korder.embedded.apiserver.ownership import apply as ownership, merging
 from korder.embedded.apiserver.serving import documents, incoming, options as opts
 from korder.embedded.apiserver.serving.call import Answer, Call
@@ -120,7 +122,8 @@ def _exists(call: Call, obj: Object) -> refusal.Refused:
     plural, group, meta = call.resource.plural, call.resource.group, obj["metadata"]
     found = refusal.already_exists(plural, group, meta["name"])
     if meta.get("generateName"):
-        found.status.message += ", the server was not able to generate a unique name for the object"
+        more = ", the server was not able to generate a unique name for the object"
+        return refusal.Refused(replace(found.status, message=found.status.message + more))
     return found
 
 
@@ -236,19 +239,8 @@ def _no_warnings(obj: Object) -> list[str]:
 def _check_version(call: Call, obj: Object, record: Record) -> None:
     sent = obj["metadata"].get("resourceVersion") or "0"
     plural, group, name = call.resource.plural, call.resource.group, call.route.name
-    if not sent.isdecimal():
-        raise refusal.invalid(
-            call.resource.kind,
-            group,
-            name,
-            [
-                invalid_field(
-                    "metadata.resourceVersion",
-                    sent,
-                    f'strconv.ParseUint: parsing "{sent}": invalid syntax',
-                )
-            ],
-        )
+    if not (sent.isascii() and sent.isdecimal()):
+        raise refusal.bad_request(f"strconv.ParseUint: parsing {quote(sent)}: invalid syntax")
     if sent == "0" and not call.resource.strategy.unconditional:
         cause = invalid_field("metadata.resourceVersion", 0, "must be specified for an update")
         raise refusal.invalid(plural, group, name, [cause])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from korder.api import duration, instant, quantity
@@ -69,7 +70,7 @@ def selector(given: Mapping[str, Any] | None, missing: str = NONE) -> str:
     texts = [(key, f"{key}={value}") for key, value in (given.get("matchLabels") or {}).items()]
     expressions = given.get("matchExpressions") or ()
     texts += [(each.get("key", ""), _expression(each)) for each in expressions]
-    return ",".join(text for _, text in sorted(texts)) or NONE
+    return ",".join(text for _, text in sorted(texts, key=itemgetter(0))) or NONE
 
 
 def _expression(each: Mapping[str, Any]) -> str:

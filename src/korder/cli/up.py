@@ -1,0 +1,126 @@
+"""`korder up`: a cluster in this process, until Ctrl-C."""
+
+import asyncio
+from importlib.metadata import version
+from pathlib import Path
+import random
+import signal
+from typing import Annotated
+
+import typer
+
+from korder.cli import logs, loops
+from korder.cli.places import data_folder, kubeconfig_of_embedded
+from korder.embedded import credentials, fleet
+from korder.embedded.apiserver import storage
+from korder.embedded.cluster import STATE, Actor, Cluster, Options, running
+from korder.embedded.credentials import write_privately
+from korder.embedded.fleet import BadShape
+from korder.kube.errors import KubeError
+from korder.net.ports import is_free
+from korder.runtime.clock import SystemClock, age_of_process
+
+PORT = "port"
+"""The file with the port of the last run: whoever has the kubeconfig open finds the cluster again."""
+
+
+def _shape(text: str) -> str:
+    try:
+        fleet.shape_of(text)
+    except BadShape as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
+
+
+def run(
+    nodes: Annotated[
+        int, typer.Option(min=0, max=10_000, help="How many nodes; the last of several has GPUs.")
+    ] = 5,
+    node_shape: Annotated[
+        str, typer.Option(callback=_shape, help="What each of the other nodes has.")
+    ] = "cpu=8,memory=32Gi",
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0, max=65_535, help="Where to listen; 0 for that of the last time, or any."
+        ),
+    ] = 0,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Where state, credentials and kubeconfig are kept.")
+    ] = None,
+    memory: Annotated[bool, typer.Option("--memory", help="Keep no state.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Begin with an empty cluster.")] = False,
+    without: Annotated[
+        list[Actor] | None, typer.Option(help="Leave this part to somebody else.")
+    ] = None,
+    log_format: Annotated[
+        logs.LogFormat, typer.Option(help="How log lines look.")
+    ] = logs.LogFormat.TEXT,
+) -> None:
+    """Run a small Kubernetes with everything of korder in it, until Ctrl-C."""
+    logs.configure(log_format, quiet=True)
+    folder = data_dir or data_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    options = Options(
+        folder=folder,
+        memory=memory,
+        port=port or _last_port(folder),
+        machines=fleet.fleet(nodes, fleet.shape_of(node_shape)),
+        without=frozenset(without or ()),
+    )
+    with asyncio.Runner(loop_factory=loops.fastest()) as runner:
+        try:
+            runner.run(_up(options, folder, reset=reset))
+        except (storage.Unusable, credentials.Unusable) as error:
+            raise KubeError(str(error)) from error
+
+
+async def _up(options: Options, folder: Path, *, reset: bool) -> None:
+    if reset:
+        await _forget(folder)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with running(options, clock=SystemClock(), rng=random.Random()) as cluster:
+        config = kubeconfig_of_embedded(folder)
+        write_privately(config, cluster.kubeconfig())
+        (folder / PORT).write_text(cluster.server.rpartition(":")[2])
+        _tell(cluster, options, config)
+        await stop.wait()
+
+
+async def _forget(folder: Path) -> None:
+    """Removes what is stored, unless somebody is using it."""
+    path = folder / STATE
+    try:
+        async with storage.open_storage(path):
+            pass
+    except storage.InUse:
+        raise
+    except storage.Unusable:
+        pass  # damaged or from another version: a reset is the way out
+    for file in folder.glob(f"{STATE}*"):
+        file.unlink()
+
+
+def _last_port(folder: Path) -> int:
+    """The port of the last run, if it can be had again; 0 otherwise."""
+    try:
+        port = int((folder / PORT).read_text())
+    except (OSError, ValueError):
+        return 0
+    return port if 0 < port < 65_536 and is_free(port) else 0
+
+
+def _tell(cluster: Cluster, options: Options, config: Path) -> None:
+    count = len(options.machines)
+    kept = "nothing is kept" if options.memory else "state is kept"
+    print(
+        f"korder {version('korder')}: a cluster of {count} node{'s' if count != 1 else ''} at {cluster.server}\n"
+        f"  kubeconfig  {config}\n"
+        f"  try         export KUBECONFIG={config}\n"
+        f"              kubectl get nodes    (or: korder get nodes)\n"
+        f"ready in {age_of_process():.1f} s. Ctrl-C stops it, {kept}.",
+        flush=True,
+    )

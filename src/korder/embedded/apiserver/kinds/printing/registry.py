@@ -1,0 +1,15 @@
+"""Which printer shows which kind; what is not named here has its name and the instant of its creation shown."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from korder.embedded.apiserver.kinds.printer import Printer
+from korder.embedded.apiserver.kinds.printing import cluster, pods, rules, storage, workloads
+
+PRINTERS: Final[Mapping[str, Printer]] = {
+    "Pod": pods.PODS,
+    **cluster.PRINTERS,
+    **rules.PRINTERS,
+    **storage.PRINTERS,
+    **workloads.PRINTERS,
+}

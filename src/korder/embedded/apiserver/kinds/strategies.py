@@ -1,0 +1,88 @@
+"""Who judges the objects of which kind. A kind that is not named here is plain: stored, with checked metadata only."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from korder.embedded.apiserver.kinds.budgets import Budgets
+from korder.embedded.apiserver.kinds.completed import (
+    COMPLETED,
+    Completed,
+    ResourceSlices,
+    SigningRequests,
+)
+from korder.embedded.apiserver.kinds.configs import ConfigMaps, Secrets
+from korder.embedded.apiserver.kinds.cronjobs import CronJobs
+from korder.embedded.apiserver.kinds.definition import Definitions
+from korder.embedded.apiserver.kinds.events import Events, NewEvents
+from korder.embedded.apiserver.kinds.jobs import Jobs
+from korder.embedded.apiserver.kinds.leases import Leases
+from korder.embedded.apiserver.kinds.limitranges import LimitRanges
+from korder.embedded.apiserver.kinds.namespaces import Namespaces
+from korder.embedded.apiserver.kinds.nodes import Nodes
+from korder.embedded.apiserver.kinds.plain import Plain
+from korder.embedded.apiserver.kinds.pods import Pods
+from korder.embedded.apiserver.kinds.policies import Policies, PolicyBindings
+from korder.embedded.apiserver.kinds.priorities import PriorityClasses
+from korder.embedded.apiserver.kinds.quotas import ResourceQuotas
+from korder.embedded.apiserver.kinds.rbac import RoleBindings, Roles
+from korder.embedded.apiserver.kinds.services import Services
+from korder.embedded.apiserver.kinds.statefulsets import DaemonSets, StatefulSets
+from korder.embedded.apiserver.kinds.strategy import Strategy
+from korder.embedded.apiserver.kinds.templates import PodTemplates
+from korder.embedded.apiserver.kinds.webhookconfigurations import WebhookConfigurations
+from korder.embedded.apiserver.kinds.workloads import (
+    Deployments,
+    ReplicaSets,
+    ReplicationControllers,
+)
+
+_JUDGED: Final[Mapping[str, type[Plain]]] = {
+    **dict.fromkeys(COMPLETED, Completed),
+    "CertificateSigningRequest": SigningRequests,
+    "ClusterRole": Roles,
+    "ClusterRoleBinding": RoleBindings,
+    "ConfigMap": ConfigMaps,
+    "CronJob": CronJobs,
+    "CustomResourceDefinition": Definitions,
+    "DaemonSet": DaemonSets,
+    "Deployment": Deployments,
+    "Event": Events,
+    "Job": Jobs,
+    "Lease": Leases,
+    "LimitRange": LimitRanges,
+    "MutatingAdmissionPolicy": Policies,
+    "MutatingAdmissionPolicyBinding": PolicyBindings,
+    "MutatingWebhookConfiguration": WebhookConfigurations,
+    "Namespace": Namespaces,
+    "Node": Nodes,
+    "Pod": Pods,
+    "PodDisruptionBudget": Budgets,
+    "PodTemplate": PodTemplates,
+    "PriorityClass": PriorityClasses,
+    "ReplicaSet": ReplicaSets,
+    "ReplicationController": ReplicationControllers,
+    "ResourceQuota": ResourceQuotas,
+    "ResourceSlice": ResourceSlices,
+    "Role": Roles,
+    "RoleBinding": RoleBindings,
+    "Secret": Secrets,
+    "Service": Services,
+    "StatefulSet": StatefulSets,
+    "ValidatingAdmissionPolicy": Policies,
+    "ValidatingAdmissionPolicyBinding": PolicyBindings,
+    "ValidatingWebhookConfiguration": WebhookConfigurations,
+}
+
+
+def make(
+    api_version: str, kind: str, *, namespaced: bool, has_status: bool, generational: bool
+) -> Strategy:
+    """Makes the strategy of a kind in a version."""
+    judge = NewEvents if api_version == "events.k8s.io/v1" else _JUDGED.get(kind, Plain)
+    return judge(
+        api_version,
+        kind,
+        namespaced=namespaced,
+        has_status=has_status,
+        generational=generational,
+    )

@@ -1,0 +1,167 @@
+"""An embedded cluster: an API server, simulated nodes and the controllers every cluster has, in one process.
+
+`korder up` runs one for people, tests and benchmarks run them too. Actors talk to the server without sockets, with the
+administrator's token, and are the same that run against a real server; whoever wants other actors leaves them out and points
+kube-scheduler or kube-controller-manager at it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+import random
+
+from korder.api import manifests
+from korder.api.core import NODES, Node
+from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
+from korder.api.meta import Key
+from korder.api.plan import PatchType
+from korder.embedded import credentials as keys
+from korder.embedded.actors.kinds import stored_kinds
+from korder.embedded.actors.kubelet import Kubelet
+from korder.embedded.actors.nodes import NOT_READY, Nodes, Shape
+from korder.embedded.actors.scheduler import Scheduler
+from korder.embedded.actors.workloads import add_workloads
+from korder.embedded.apiserver.access import door as access
+from korder.embedded.apiserver.assembly import Surroundings, assemble
+from korder.embedded.apiserver.server import Settings as ServerSettings
+from korder.embedded.apiserver.storage import open_storage
+from korder.embedded.credentials import Credentials
+from korder.kube.client import Client
+from korder.net.inprocess import InProcessTransport
+from korder.net.ports import LOOPBACK
+from korder.net.server import Server
+from korder.net.serving import ServerTls
+from korder.runtime.clock import Clock
+from korder.runtime.manager import Manager, Settings
+
+STATE = "state.db"
+NAMES = (LOOPBACK, "localhost", "kubernetes.default.svc")
+
+
+class Actor(StrEnum):
+    """Parts of a cluster that can be left to somebody else."""
+
+    SCHEDULER = "scheduler"
+    CONTROLLERS = "controllers"
+    NODES = "nodes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a cluster is to be like.
+
+    Attributes:
+        folder: Where state and credentials are kept; None for a cluster that ends with the process.
+        memory: Keep the credentials, but no state.
+        port: Where to listen; 0 for any free port.
+        machines: The nodes.
+        without: Actors that are not run.
+    """
+
+    folder: Path | None = None
+    memory: bool = False
+    port: int = 0
+    machines: Mapping[str, Shape] = field(default_factory=dict)
+    without: frozenset[Actor] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that runs.
+
+    Attributes:
+        server: The address of the API server.
+        credentials: What one needs to talk to it.
+        client: The administrator's client, without sockets.
+    """
+
+    server: str
+    credentials: Credentials
+    client: Client
+
+    def kubeconfig(self) -> bytes:
+        return keys.kubeconfig(self.credentials, self.server)
+
+
+@asynccontextmanager
+async def running(options: Options, *, clock: Clock, rng: random.Random) -> AsyncIterator[Cluster]:
+    """Runs a cluster while the block does; it is ready when the block begins.
+
+    Raises:
+        storage.Unusable, credentials.Unusable: the folder cannot be used.
+        CannotListen: the port is taken.
+    """
+    folder, now = options.folder, clock.now()
+    credentials = keys.make(now) if folder is None else keys.keep(folder, now)
+    path = None if folder is None or options.memory else folder / STATE
+    async with open_storage(path) as storage:
+        surroundings = Surroundings(
+            access=access.Settings(
+                credentials.signing_key, {credentials.admin_token: access.ADMIN}
+            ),
+            settings=ServerSettings(),
+        )
+        server = assemble(storage, surroundings, now=clock.now, rng=rng)
+        await server.start()
+        tls = ServerTls()
+        tls.load(credentials.serving(NAMES, now))
+        listener = Server(server.handle, LOOPBACK, options.port, tls)
+        port = await listener.start()
+        headers = {"Authorization": f"Bearer {credentials.admin_token}"}
+        client = Client(InProcessTransport(server.handle, headers), rng=rng)
+        try:
+            await _define(client)
+            async with _acting(client, options, clock, rng):
+                yield Cluster(f"https://{LOOPBACK}:{port}", credentials, client)
+        finally:
+            await server.close()
+            await listener.stop(grace=1.0)
+
+
+async def _define(client: Client) -> None:
+    """Brings in korder's own kinds; on a cluster that has them, nothing is written."""
+    for crd in manifests.all_crds():
+        meta = crd["metadata"]
+        assert isinstance(meta, dict)  # noqa: S101  they are ours
+        key = Key("", str(meta["name"]))
+        await client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, crd, PatchType.APPLY, force=True)
+
+
+@asynccontextmanager
+async def _acting(
+    client: Client, options: Options, clock: Clock, rng: random.Random
+) -> AsyncIterator[None]:
+    manager = Manager(client, Settings(identity="korder-up"), clock=clock, rng=rng)
+    machines = {} if Actor.NODES in options.without else options.machines
+    nodes = Nodes(manager)
+    Kubelet(manager, nodes)
+    for name, shape in machines.items():
+        nodes.add(name, shape)
+    if Actor.SCHEDULER not in options.without:
+        Scheduler(manager, clock=clock, rng=rng)
+    if Actor.CONTROLLERS not in options.without:
+        add_workloads(manager, client, await stored_kinds(client))
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(manager.run(stop))
+        try:
+            await _until_ready(client, machines)
+            yield
+        finally:
+            stop.set()
+
+
+async def _until_ready(client: Client, machines: Mapping[str, Shape]) -> None:
+    """Waits until every machine has joined and takes pods."""
+    while machines:
+        found = {node.metadata.name: node for node in (await client.list(NODES)).items}
+        if all(name in found and _takes_pods(found[name]) for name in machines):
+            return
+        await asyncio.sleep(0.01)
+
+
+def _takes_pods(node: Node) -> bool:
+    return all(taint.key != NOT_READY for taint in node.spec.taints)
