@@ -70,6 +70,24 @@ class Sides:
                 break
         return compared(label, code, body, *self.ours.update(obj, old))
 
+    async def report(self, label: str, name: str, case: tuple[Object, Object, Object]) -> str:
+        first, before, then = case
+        example = SIDES["changed"](self.example, {**first, "metadata.name": name})
+        code, old = await self.ask("POST", self.path, example)
+        assert code == 201, (label, old)
+        path = f"{self.path}/{name}/status"
+        for _ in range(20):
+            _, old = await self.ask("GET", path)
+            if before:
+                code, old = await self.ask("PUT", path, SIDES["changed"](old, before))
+                if code == 409:
+                    continue
+            obj = SIDES["changed"](old, then)
+            code, body = await self.ask("PUT", f"{path}?dryRun=All", obj)
+            if code != 409:  # a controller was faster
+                break
+        return compared(label, code, body, *self.ours.status(obj, old))
+
 
 def compared(label: str, code: int, body: Object, made: Object, causes: Any) -> str:
     """The difference, if there is one; a cause that the real server repeats is told once here."""
@@ -131,5 +149,20 @@ async def test_workloads_are_judged_and_completed_alike(
     jobs += [
         sides.change(label, f"case-{number}", *case)
         for number, (label, case) in enumerate(TABLE["MADE_AND_CHANGED"][kind].items())
+    ]
+    assert not await in_lanes(jobs)
+
+
+@pytest.mark.parametrize("kind", TABLE["STATUSES"])
+async def test_reports_about_pods_and_workloads_are_judged_alike(
+    ask: Ask, namespace: str, kind: str
+) -> None:
+    example = {"Pod": TABLE["POD"], **TABLE["WORKLOADS"]}[kind]
+    if kind == "Job":  # one that no controller works on
+        example = SIDES["changed"](example, {"spec.managedBy": "a.b/c", "spec.suspend": False})
+    sides = Sides(ask, namespace, {**example, "metadata": {"labels": {"app": "a"}}})
+    jobs = [
+        sides.report(label, f"case-{number}", case)
+        for number, (label, case) in enumerate(TABLE["STATUSES"][kind].items())
     ]
     assert not await in_lanes(jobs)
