@@ -10,20 +10,16 @@ import pytest
 from korder.api import codec, core
 from korder.api.core import NODES, PODS, Node, Pod, Taint
 from korder.api.meta import Key
-from korder.embedded import credentials
 from korder.embedded.actors import nodelifecycle, podmaking
 from korder.embedded.actors.kubelet import Kubelet
 from korder.embedded.actors.namespaces import DefaultAccounts
 from korder.embedded.actors.nodelifecycle import NodeLifecycle
 from korder.embedded.actors.nodes import Nodes, Shape
-from korder.embedded.apiserver.access import door
-from korder.embedded.apiserver.assembly import Surroundings, assemble
-from korder.embedded.apiserver.storage import Storage, open_storage
 from korder.kube.client import Client
-from korder.net.inprocess import InProcessTransport
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
 from korder.testing.builders import a_pod
+from korder.testing.embedded import embedded_server
 
 UNREACHABLE = nodelifecycle.UNREACHABLE
 
@@ -31,13 +27,11 @@ UNREACHABLE = nodelifecycle.UNREACHABLE
 class World:
     """Two machines, their kubelets and whoever watches over them, on a whole server in this process."""
 
-    def __init__(self, storage: Storage) -> None:
-        clock, rng = VirtualClock(), random.Random(1)
-        access = door.Settings(credentials.make(clock.now()).signing_key, {"token": door.ADMIN})
-        self.api = assemble(storage, Surroundings(access=access), now=clock.now, rng=rng)
-        wire = InProcessTransport(self.api.handle, {"Authorization": "Bearer token"})
-        self.client = Client(wire, rng=rng)
-        self.manager = Manager(self.client, Settings(identity="fleet"), clock=clock, rng=rng)
+    def __init__(self, client: Client, clock: VirtualClock) -> None:
+        self.client = client
+        self.manager = Manager(
+            client, Settings(identity="fleet"), clock=clock, rng=random.Random(1)
+        )
         self.nodes = Nodes(self.manager)
         Kubelet(self.manager, self.nodes)
         DefaultAccounts(self.manager)
@@ -57,23 +51,22 @@ class World:
         pod["spec"]["tolerations"] = [{**toleration, "tolerationSeconds": seconds}]
         await self.client.create(PODS, pod)
 
-    async def pods(self) -> set[str]:
-        return {each.metadata.name for each in (await self.client.list(PODS)).items}
+    async def leaving(self) -> set[str]:
+        pods = (await self.client.list(PODS)).items
+        return {pod.metadata.name for pod in pods if pod.metadata.deletion_timestamp is not None}
 
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    stop = asyncio.Event()
-    async with open_storage(None) as storage, asyncio.TaskGroup() as group:
-        world = World(storage)
-        await world.api.start()
+    clock, stop = VirtualClock(), asyncio.Event()
+    async with embedded_server(clock) as server, asyncio.TaskGroup() as group:
+        world = World(server.client(), clock)
         group.create_task(world.manager.run(stop))
         try:
             await asyncio.sleep(5)
             yield world
         finally:
             stop.set()
-            await world.api.close()
 
 
 async def test_a_node_that_lives_is_left_alone(world: World) -> None:
@@ -100,13 +93,16 @@ async def test_its_pods_are_told_to_go_when_their_patience_is_over(world: World)
     world.nodes.lose("n1")
     await asyncio.sleep(70)
 
-    assert await world.pods() == {"patient"}
-    (patient,) = (await world.client.list(PODS)).items
-    ready = core.reported(patient.status.conditions, "Ready")
-    assert ready is not None
-    assert ready.status == "False"
+    assert await world.leaving() == {"impatient"}
+    ready = {
+        pod.metadata.name: podmaking.is_ready(pod) for pod in (await world.client.list(PODS)).items
+    }
+    assert ready == {"impatient": False, "patient": False}
     await asyncio.sleep(100)
-    assert await world.pods() == set()
+    assert await world.leaving() == {"impatient", "patient"}
+    world.nodes.recover("n1")
+    await asyncio.sleep(60)
+    assert (await world.client.list(PODS)).items == ()
 
 
 async def test_a_node_that_comes_back_is_trusted_again(world: World) -> None:
