@@ -18,14 +18,14 @@ from korder.embedded.apiserver.storage import open_storage
 
 HERE = Path(__file__).parent
 E2E = HERE.parent / "e2e"
-CASES = SimpleNamespace(**runpy.run_path(str(E2E / "admission_cases.py")))
+CASES = SimpleNamespace(**runpy.run_path(str(E2E / "webhook_cases.py")))
 SIDES = SimpleNamespace(**runpy.run_path(str(E2E / "admission_sides.py")))
 OUTCOMES: dict[str, Any] = json.loads((HERE / "admission_outcomes.json").read_text())
 URL = "https://127.0.0.1:2"
 ADMIN = User("admin", ("system:masters", "system:authenticated"), uid="admin")
 
 
-@pytest.mark.parametrize("case", [*CASES.WEBHOOKS, *CASES.POLICIES], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES.WEBHOOKS, *CASES.PATCHES, *CASES.POLICIES], ids=lambda case: case.name)
 async def test_a_write_ends_as_it_does_before_a_real_server(case: Any) -> None:
     async with open_storage(None) as storage:
         ours = SIDES.Ours(storage, "NAMESPACE", SIDES.Answering([case]), ADMIN)
