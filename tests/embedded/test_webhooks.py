@@ -1,6 +1,7 @@
 """Webhooks as plugins: whom they are asked about, in which order, where they are, and what a strange answer does."""
 
 import asyncio
+from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 import json
@@ -156,6 +157,13 @@ def rule(resources: str = "pods", operations: str = "*", **more: Any) -> Object:
         "operations": [operations],
         "resources": [resources],
         **more,
+    }
+
+
+def patched(*operations: Object) -> Object:
+    return {
+        "patch": b64encode(json.dumps(operations).encode()).decode(),
+        "patchType": "JSONPatch",
     }
 
 
@@ -415,6 +423,12 @@ async def test_a_service_that_leads_nowhere_is_a_failed_call(
         {"patch": "e30", "patchType": "JSONPatch"},
         {"patch": "WzFd", "patchType": "JSONPatch"},
         {"patch": "W3sib3AiOjF9XQ==", "patchType": "JSONPatch"},
+        patched({"op": [], "path": "/a"}),
+        patched({"op": "replace", "path": "/metadata/~2", "value": 1}),
+        patched({"op": "replace", "path": {}, "value": 1}),
+        patched({"op": "move", "path": "/a", "from": []}),
+        patched({"op": "add", "path": "x", "value": 1}),
+        patched({"op": "test", "path": "/metadata/name/x"}),
         {"patch": "W3sib3AiOiJyZXBsYWNlIiwicGF0aCI6IiIsInZhbHVlIjo3fV0=", "patchType": "JSONPatch"},
     ],
     ids=lambda answer: str(answer)[:60],

@@ -34,27 +34,26 @@ def apply(document: Any, operations: list[Any]) -> Any:
         NotApplicable: another operation cannot be carried out.
     """
     for operation in operations:
+        written = operation if isinstance(operation, dict) else {}
         try:
-            document = rfc.apply_json(document, [operation])
+            document = rfc.apply_json(document, _forgiven([operation], written, document))
         except (rfc.InvalidPatch, rfc.PatchFailed):
-            written = operation if isinstance(operation, dict) else {}
-            if not _is_forgiven(written, document):
-                raise _refusal(written, document) from None
-            if written["op"] == "replace":
-                document = rfc.apply_json(document, [{**written, "op": "add"}])
+            raise _refusal(written, document) from None
     return document
 
 
-def _is_forgiven(operation: dict[str, Any], document: Any) -> bool:
+def _forgiven(operations: list[Any], written: dict[str, Any], document: Any) -> list[Any]:
     """A member that is not there can be replaced, and is as good as null for a test; the standard says otherwise."""
-    parent, _, key = str(operation.get("path", "")).rpartition("/")
-    verb = operation.get("op")
-    if not key or verb not in ("replace", "test") or "value" not in operation:
-        return False
-    home = _found(document, parent)
-    if not isinstance(home, dict):
-        return False
-    return verb == "replace" or (operation["value"] is None and _unescaped(key) not in home)
+    verb, path = written.get("op"), written.get("path")
+    if verb not in ("replace", "test") or not isinstance(path, str) or "value" not in written:
+        return operations
+    parent, _, key = path.rpartition("/")
+    home = _found(document, parent) if path else None
+    if not isinstance(home, dict) or _unescaped(key) in home:
+        return operations
+    if verb == "replace":
+        return [{**written, "op": "add"}]
+    return [] if written["value"] is None else operations
 
 
 def _refusal(operation: dict[str, Any], document: Any) -> NotApplicable:
