@@ -23,7 +23,7 @@ from korder.runtime.clock import Clock
 HOST = "127.0.0.1"
 HERE = Path(__file__).parent
 CASES = SimpleNamespace(**runpy.run_path(str(HERE / "webhook_cases.py")))
-SIDES = SimpleNamespace(**runpy.run_path(str(HERE / "admission_sides.py")))
+SIDES = SimpleNamespace(**runpy.run_path(str(HERE / "webhook_sides.py")))
 
 
 @pytest.fixture

@@ -462,7 +462,18 @@ PATCHES = (
     _operation("test-without-parent", _at("test", "/none/none", "1")),
     _operation("unknown", _at("twist", "/data/a", "1")),
     _operation("without-a-path", {"op": "add", "value": "1"}),
-    _operation("whole", _at("replace", "", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "patch-whole", "labels": {"a": "b"}}})),
+    _operation(
+        "whole",
+        _at(
+            "replace",
+            "",
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "patch-whole", "labels": {"a": "b"}},
+            },
+        ),
+    ),
     _operation("escaped", _at("add", "/metadata/labels/x.y~1z", "1")),
     _operation("two", _at("add", "/data/c", "3"), _at("remove", "/data/none")),
 )

@@ -19,7 +19,7 @@ from korder.embedded.apiserver.storage import open_storage
 HERE = Path(__file__).parent
 E2E = HERE.parent / "e2e"
 CASES = SimpleNamespace(**runpy.run_path(str(E2E / "webhook_cases.py")))
-SIDES = SimpleNamespace(**runpy.run_path(str(E2E / "admission_sides.py")))
+SIDES = SimpleNamespace(**runpy.run_path(str(E2E / "webhook_sides.py")))
 OUTCOMES: dict[str, Any] = json.loads((HERE / "admission_outcomes.json").read_text())
 URL = "https://127.0.0.1:2"
 ADMIN = User("admin", ("system:masters", "system:authenticated"), uid="admin")

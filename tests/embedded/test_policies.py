@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from korder.embedded.apiserver.access.user import User
-from korder.embedded.apiserver.admission import expressions
 from korder.embedded.apiserver.admission.attributes import Attributes, Chain, Operation, Plugin
+from korder.embedded.apiserver.admission.expressions import Compiler
 from korder.embedded.apiserver.admission.policies import MutatingPolicies, ValidatingPolicies
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.kinds.strategy import Strategy
@@ -260,7 +260,6 @@ async def test_the_authorizer_answers_for_the_writer(world: World, user: str, pa
         await world.refusal(write(user=user))
     (question,) = world.questions
     assert question == {
-        "by": "writer",
         "group": "apps",
         "resource": "deployments",
         "subresource": "scale",
@@ -415,6 +414,8 @@ async def test_the_object_of_the_request_is_not_changed_when_a_mutation_fails(
     ("text", "problem"),
     [
         ("object.metadata.name == 'a'", ""),
+        ("object.metadata.name", "must evaluate to bool but got dyn"),
+        ("'text'", "must evaluate to bool but got string"),
         ("variables.known == 1 && params.x == 2", ""),
         ("authorizer.path('/x').check('get').allowed()", ""),
         ("object.a ==", "compilation failed: ERROR: <input>:1:12: Syntax error"),
@@ -423,8 +424,8 @@ async def test_the_object_of_the_request_is_not_changed_when_a_mutation_fails(
         ("request.none == 1", "compilation failed: ERROR: <input>:1:8: undefined field 'none'"),
     ],
 )
-def test_what_is_wrong_with_an_expression_is_said_when_it_is_written(
-    text: str, problem: str
-) -> None:
-    found = expressions.problems(text, params=True, variables=["known"])
+def test_an_expression_is_one_or_says_what_is_wrong_with_it(text: str, problem: str) -> None:
+    compiler = Compiler(params=True)
+    compiler.variable("known", "1")
+    found = compiler.expression(text, ["bool"]).problem
     assert found.startswith(problem) if problem else found == ""
