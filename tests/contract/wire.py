@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 import json
+import re
 import time
 from typing import Any
 from urllib.parse import urlencode
@@ -25,6 +26,9 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 PATIENCE = 10.0
 """Seconds that a watch may stay silent, and that a server's own caches may take to learn of a write."""
+
+
+_WARNING = re.compile(r'299 - "((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,8 @@ class Answer:
     @property
     def warnings(self) -> list[str]:
         """The texts of the Warning headers."""
-        every = [value for name, value in self._pairs() if name.lower() == "warning"]
-        return [text for value in every for text in value.split('"')[1::2]]
+        every = ",".join(value for name, value in self.headers.items() if name == "Warning")
+        return [text.replace('\\"', '"') for text in _WARNING.findall(every)]
 
     def ok(self, status: int | None = None) -> Any:
         """The object, if the request was granted."""
@@ -73,9 +77,6 @@ class Answer:
         """The request was refused in these words; used where the real server calls a client's mistake its own (500)."""
         assert self.status >= 400, self.body[:2000]
         assert self.json["message"] == message, f"it said: {self.json['message']!r}"
-
-    def _pairs(self) -> list[tuple[str, str]]:
-        return list(self.headers.items())
 
 
 class Watch:

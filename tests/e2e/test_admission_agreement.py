@@ -12,6 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from korder.api import quotausage, resources
+from korder.api.core import CONFIG_MAPS, PODS, SECRETS
+from korder.api.limits import RESOURCE_QUOTAS
+from korder.api.plan import AnyKind
+from korder.api.provisions import PERSISTENT_VOLUME_CLAIMS, SERVICES
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.admission.attributes import Attributes, Chain, Operation
 from korder.embedded.apiserver.admission.plugins import default_plugins
@@ -376,6 +381,38 @@ async def test_quotas_agree(
     await control_plane.kubectl(*wait)
     await asyncio.sleep(0.5)
     assert await _all(both, namespace, {**CASES["QUOTAS"], **CASES["OTHERS"]}) == ""
+
+
+async def test_usage_is_counted_like_kube_controller_manager_counts_it(
+    both: Both, client: Client, control_plane: ControlPlane, namespace: str, clock: Clock
+) -> None:
+    made = [*CASES["QUOTAS"].values(), *CASES["OTHERS"].values()]
+    named = [
+        {**obj, "metadata": {"name": f"x{number}", "namespace": namespace}}
+        for number, obj in enumerate(made)
+    ]
+    hard = dict.fromkeys(
+        (*SCOPES["all"]["hard"], "count/pods", "requests.memory", "requests.hugepages-2Mi"), "99"
+    )
+    quotas = [
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {**spec, "hard": hard if name == "all" else spec["hard"]},
+        }
+        for name, spec in SCOPES.items()
+    ]
+    await both.apply(*named)
+    await both.apply(*quotas)
+    for name in SCOPES:
+        told = "--for=jsonpath={.status.used.pods}"
+        await control_plane.kubectl("wait", "-n", namespace, told, f"resourcequota/{name}")
+    kinds: tuple[AnyKind, ...] = (PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS, SECRETS, CONFIG_MAPS)
+    listed = {str(kind): (await client.list(kind, namespace)).items for kind in kinds}
+    for quota in (await client.list(RESOURCE_QUOTAS, namespace)).items:
+        ours = quotausage.counted(quota.spec, listed.__getitem__, listed, clock.now())
+        assert resources.render(ours) == quota.status.used, quota.metadata.name
 
 
 async def test_a_missing_namespace_is_told_alike(both: Both) -> None:

@@ -2,13 +2,18 @@
 
 from collections.abc import AsyncIterator
 from copy import deepcopy
+from importlib import resources
 import json
+import os
 from pathlib import Path
 import runpy
+import shutil
+import subprocess
 from typing import Any
 
 import pytest
 
+from korder.embedded.apiserver import types
 from korder.embedded.apiserver.types import reading, schemas, table
 from korder.embedded.apiserver.types.mismatch import Mismatch
 from korder.kube.config import load
@@ -17,6 +22,7 @@ from korder.net import http
 from korder.runtime.clock import Clock
 
 SENT = runpy.run_path(str(Path(__file__).parents[1] / "embedded" / "sent_objects.py"))
+HACK = Path(__file__).parents[2] / "hack" / "controlplane"
 NOT_OURS = {"x-kubernetes-group-version-kind", "x-kubernetes-unions"}
 UNTYPED = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
@@ -53,6 +59,24 @@ async def server(kubeconfig: Path, clock: Clock) -> AsyncIterator[Server]:
     transport = connect(load(str(kubeconfig), None), clock.now)
     yield Server(transport)
     await transport.close()
+
+
+@pytest.mark.timeout(900)
+def test_the_table_is_what_its_program_writes() -> None:
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("needs Go")
+    ran = subprocess.run(  # noqa: S603 our own program
+        [go, "run", "-trimpath", "./types"],
+        cwd=HACK,
+        env={**os.environ, "CGO_ENABLED": "0", "GOPROXY": "off"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "GOPROXY=off" in ran.stderr:
+        pytest.skip("needs the Go modules of Kubernetes")
+    assert ran.stdout == resources.files(types).joinpath("types.txt").read_text("utf-8")
 
 
 def plain(schema: Any) -> Any:
@@ -132,6 +156,20 @@ async def test_what_is_sent_is_read_alike(
         assert message is None
         assert ours_of(api_version, kind, whole) is None
         assert code == 422 or read_alike(api_version, answer)
+
+
+@pytest.mark.parametrize(("sent", "kept"), SENT["QUANTITIES"].items())
+async def test_a_quantity_comes_back_alike(server: Server, sent: str, kept: str) -> None:
+    limits = {"type": "Container", "max": {"example.com/x": sent}}
+    body = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "typed"},
+        "spec": {"limits": [limits]},
+    }
+    path = "/api/v1/namespaces/default/limitranges?dryRun=All"
+    code, answer = await server.ask(path, body)
+    assert (code, answer["spec"]["limits"][0]["max"]) == (201, {"example.com/x": kept})
 
 
 def read_alike(api_version: str, stored: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from korder.embedded.apiserver.kinds import custom
 from korder.embedded.apiserver.kinds.builtin import Builtin
 from korder.embedded.apiserver.kinds.resource import Resource, Subresource
 from korder.embedded.apiserver.kinds.strategy import Strategy
@@ -166,13 +167,25 @@ def test_a_custom_kind_is_described_by_its_schema() -> None:
     ]
 
 
+def test_a_definition_hands_on_its_schema() -> None:
+    schema = {"type": "object", "properties": {"spec": {"type": "string"}}}
+    version = {"name": "v1", "served": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": "Thing", "plural": "things", "listKind": "Things"}
+    spec = {"group": "test.dev", "scope": "Cluster", "names": names, "versions": [version]}
+    found = document("/openapi/v3/apis/test.dev/v1", api=OpenAPI(custom.resources({"spec": spec})))
+    described = found["components"]["schemas"]
+    assert described["dev.test.v1.Thing"]["properties"]["spec"] == {"type": "string"}
+    assert "dev.test.v1.Things" in described
+    assert "/apis/test.dev/v1/things/{name}" in found["paths"]
+
+
 def test_the_second_version_leaves_out_what_it_cannot_say() -> None:
-    custom = Custom(
+    strategy = Custom(
         a={"nullable": True, "type": "string"},
         b={"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"c": {}}},
         d={"anyOf": [{"type": "string"}], "type": "array", "items": {"type": "string"}},
     )
-    api = OpenAPI([Resource("test.dev", "v1", "Thing", "things", custom)])
+    api = OpenAPI([Resource("test.dev", "v1", "Thing", "things", strategy)])
     thing = document("/openapi/v2", api=api)["definitions"]["dev.test.v1.Thing"]
     assert thing["properties"]["spec"]["properties"] == {
         "a": {},

@@ -119,6 +119,18 @@ def test_what_is_kept_is_what_go_would_write(kind: str, sent: Any, kept: Any) ->
     assert sent == kept
 
 
+@pytest.mark.parametrize(("sent", "kept"), SENT["QUANTITIES"].items())
+def test_a_quantity_is_written_as_go_writes_it(sent: str, kept: str) -> None:
+    quota = read("ResourceQuota", {"spec": {"hard": {"a": sent}}})
+    assert quota["spec"]["hard"] == {"a": kept}
+
+
+def test_only_in_lists_of_resources_thousandths_are_the_least() -> None:
+    volume = {"name": "v", "emptyDir": {"sizeLimit": "1n"}}
+    assert read("Pod", {"spec": {"volumes": [volume]}})["spec"]["volumes"] == [volume]
+    assert volume["emptyDir"] == {"sizeLimit": "1n"}
+
+
 def test_schemas_in_definitions_are_read_too() -> None:
     crd = {"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {}}}]}}
     schema: Any = {

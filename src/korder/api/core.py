@@ -131,6 +131,20 @@ class TopologySpreadConstraint(Base):
     match_label_keys: tuple[str, ...] = ()
 
 
+class ClaimVolume(Base):
+    """Storage that was claimed by name."""
+
+    claim_name: str = ""
+
+
+class Volume(Base):
+    """Files of a pod, as far as they come from claims; `ephemeral` stands for a claim named after pod and volume."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimVolume | None = None
+    ephemeral: Raw = None
+
+
 class SchedulingGate(Base):
     """The name of somebody who must agree before the pod is scheduled."""
 
@@ -159,6 +173,7 @@ class PodSpec(Base):
     termination_grace_period_seconds: int | None = None
     active_deadline_seconds: int | None = None
     host_network: bool = False
+    volumes: tuple[Volume, ...] = ()
 
 
 class ContainerStateWaiting(Base):

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from korder.api import core, podrequests, quantity, resources
-from korder.api.charged import PersistentVolumeClaim, Service
 from korder.api.core import Pod
 from korder.api.limits import ResourceQuotaSpec, ScopeRequirement
 from korder.api.meta import HasMetadata, Object
+from korder.api.provisions import PersistentVolumeClaim, Service
 from korder.api.quantity import Quantity
 
 Usage = dict[str, Quantity]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from korder.embedded.apiserver.access.door import ADMIN
+from korder.embedded.apiserver.access.reviews import REVIEWS
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.refusal import Refused
 
@@ -20,14 +21,6 @@ ALLOWED = {
     "allowed": True,
     "reason": 'RBAC: allowed by RoleBinding "here/team" of Role "lister" to User "alice"',
 }
-REVIEWS = [
-    "tokenreviews",
-    "selfsubjectreviews",
-    "subjectaccessreviews",
-    "selfsubjectaccessreviews",
-    "localsubjectaccessreviews",
-    "selfsubjectrulesreviews",
-]
 
 
 @pytest.fixture

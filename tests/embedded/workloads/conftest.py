@@ -106,6 +106,8 @@ class World:
         self.wire = FaultyTransport(self.server.connect(), self.rng, slowness=0.5)
         self.client = Client(self.wire, rng=self.rng)
         self.kubelets_work = True
+        self.unwatched: tuple[AnyKind, ...] = ()
+        """Kinds that the server has and nobody watches."""
 
     def misbehave(self, chance: float = 0.1) -> None:
         self.wire.rules += [Rule(fault, writes, chance=chance) for fault in FAULTS]
@@ -162,9 +164,9 @@ class World:
         manager = Manager(self.client, settings, clock=self.clock, rng=self.rng)
 
         async def kinds() -> tuple[AnyKind, ...]:
-            return KINDS
+            return (*KINDS, *self.unwatched)
 
-        add_workloads(manager, self.client, KINDS, kinds)
+        add_workloads(manager, self.client, KINDS, kinds, root_certificate="certificate")
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             group.create_task(manager.run(stop))

@@ -139,7 +139,7 @@ def on_their_way(
         for pod in pods
         if pod.metadata.name in disrupted
         and pod.metadata.deletion_timestamp is None
-        and disrupted[pod.metadata.name] + DELETION_TIMEOUT >= now
+        and disrupted[pod.metadata.name] + DELETION_TIMEOUT > now
     }
 
 

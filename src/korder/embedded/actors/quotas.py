@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from korder.api import quotausage, resources
-from korder.api.charged import PERSISTENT_VOLUME_CLAIMS, SERVICES
 from korder.api.core import PODS
 from korder.api.limits import RESOURCE_QUOTAS, ResourceQuota
 from korder.api.meta import JSON, HasMetadata, Key, Kind, key_of
 from korder.api.plan import NOTHING, AnyKind, Patch, Plan
+from korder.api.provisions import PERSISTENT_VOLUME_CLAIMS, SERVICES
 from korder.api.quotausage import Usage
 from korder.kube.client import Client
 from korder.runtime.informer import Informer

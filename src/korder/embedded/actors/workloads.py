@@ -20,6 +20,7 @@ from korder.embedded.actors.quotas import Quotas
 from korder.embedded.actors.replicasets import ReplicaSets
 from korder.embedded.actors.rootcertificates import RootCertificates
 from korder.embedded.actors.statefulsets import StatefulSets
+from korder.embedded.actors.volumeprotection import VolumeProtection
 from korder.kube.client import Client
 from korder.runtime.manager import Manager
 
@@ -48,6 +49,7 @@ def add_workloads(
         RootCertificates(manager, root_certificate)
     Disruptions(manager)
     PodCollector(manager, client)
+    VolumeProtection(manager)
     Namespaces(manager, client, present)
     Quotas(manager, client, collected, present)
     GarbageCollector(manager, client, collected)

@@ -24,7 +24,7 @@ from korder.embedded.apiserver.admission.expressions import Ask
 from korder.embedded.apiserver.admission.plugins import default_plugins
 from korder.embedded.apiserver.admission.policies.mutating import MutatingPolicies
 from korder.embedded.apiserver.admission.policies.validating import ValidatingPolicies
-from korder.embedded.apiserver.admission.roleguard import RoleGuard
+from korder.embedded.apiserver.admission.roleguard import GROUP, RoleGuard
 from korder.embedded.apiserver.admission.serviceaddresses import ServiceAddresses
 from korder.embedded.apiserver.admission.webhooks import (
     Caller,
@@ -37,8 +37,8 @@ from korder.embedded.apiserver.admission.webhooks import (
 from korder.embedded.apiserver.kinds.catalogue import builtin
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.server import DEFAULT_SETTINGS, ApiServer, Parts, Settings
-from korder.embedded.apiserver.serving import bootstrap, questions
-from korder.embedded.apiserver.serving.openapisite import OpenAPISite
+from korder.embedded.apiserver.serving import asking, bootstrap, podpaths
+from korder.embedded.apiserver.serving.gathering import Gathering
 from korder.embedded.apiserver.serving.registry import Registry
 from korder.embedded.apiserver.storage import Storage
 from korder.embedded.apiserver.view import View
@@ -68,8 +68,7 @@ def assemble(
 ) -> ApiServer:
     """Puts a server together; it serves after `start`."""
     view = View(storage)
-    catalogue = builtin()
-    registry = Registry(catalogue)
+    registry = Registry(builtin())
     door = Door(view, surroundings.access, now, rng)
     caller = Caller(by_endpoints(view), surroundings.connect)
     dynamic = _dynamic(view, registry, door, caller, lambda: _uid(rng))
@@ -82,11 +81,15 @@ def assemble(
         registry=registry,
         enter=door.enter,
         chain=Chain(plugins),
-        specials=questions.specials(catalogue, door),
-        sites={"/openapi": OpenAPISite(registry)},
+        specials={**asking.specials(door), **podpaths.SPECIALS},
+        sites=asking.sites(door, surroundings.settings.address),
         bootstrap=(*bootstrap.OBJECTS, *policy.defaults()),
     )
-    return ApiServer(storage, now=now, rng=rng, settings=surroundings.settings, parts=parts)
+    server = ApiServer(storage, now=now, rng=rng, settings=surroundings.settings, parts=parts)
+    roles = registry.find(GROUP, "v1", "clusterroles")
+    assert roles is not None  # noqa: S101  the catalogue has them
+    server.world.followers[roles.stored] = Gathering(server.world, roles).follow
+    return server
 
 
 def _dynamic(

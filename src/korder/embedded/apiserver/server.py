@@ -58,7 +58,7 @@ class Parts:
         enter: Says who asks and whether they may.
         chain: Admission.
         specials: Subresources and reviews with rules of their own, see `serving.call`.
-        sites: What answers under a path of its own, such as `/openapi`.
+        sites: What answers under a path of its own, such as the keys of service account tokens.
         bootstrap: Objects every cluster has; those of kinds that are not served are passed over.
     """
 

@@ -47,6 +47,7 @@ class Door:
     def __init__(
         self, view: View, settings: Settings, now: Callable[[], datetime], rng: Random
     ) -> None:
+        self.issuer = settings.issuer
         self.signer = Signer(settings.signing_key)
         self.rbac = Rbac(view)
         accounts = Accounts(view, self.signer, settings.issuer, now)

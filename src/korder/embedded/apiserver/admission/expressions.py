@@ -7,6 +7,7 @@ expression sees, so that only an expression that really touches it fails.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+import re
 from typing import Any, Final
 
 from korder.embedded.apiserver.admission import reviews
@@ -25,7 +26,7 @@ _LABELS: Final = {"type": "object", "additionalProperties": _TEXT}
 
 
 def _struct(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties}
+    return {"type": "object", "properties": properties, celsource.UNESCAPED: True}
 
 
 _KIND: Final = _struct(group=_TEXT, version=_TEXT, kind=_TEXT)
@@ -71,6 +72,8 @@ _NAMESPACE: Final = compile_node(
         status=_struct(phase=_TEXT, conditions={"type": "array", "items": {}}),
     )
 )
+_MEMBER: Final = re.compile(r"\b(object|oldObject|params|namespaceObject)\.(\w+)")
+_TYPED: Final = frozenset({"request", "namespaceObject", "variables"})
 
 
 class Failed(Exception):
@@ -115,7 +118,7 @@ class Compiler:
         except cel.CompileError as error:
             return Expression(text, None, f"compilation failed: {error}", ())
         wanted = tuple(returns)
-        if wanted and program.returns != "dyn" and program.returns not in wanted:
+        if wanted and not _is_one_of(program.returns, wanted, text):
             options = wanted[0] if len(wanted) == 1 else f"one of [{' '.join(wanted)}]"
             problem = f"must evaluate to {options} but got {program.returns}"
             return Expression(text, None, problem, ())
@@ -133,6 +136,13 @@ class Compiler:
             if first.text == "variables" and second.text in (".", ".?")
         }
         return [name for name in self.variables if name in named]
+
+
+def _is_one_of(returned: str, wanted: Sequence[str], text: str) -> bool:
+    """A server knows the types within `request`, `namespaceObject` and of variables, and takes nothing else for what it may be."""
+    if returned == "dyn":
+        return any(each.text in _TYPED for each in celsource.tokens(text))
+    return returned in wanted
 
 
 def problems(text: str, *, params: bool = False, variables: Iterable[str] = ()) -> str:
@@ -176,7 +186,7 @@ class Activation:
         try:
             return self._run(expression)
         except cel.EvaluationError as error:
-            text = self._blame(str(error))
+            text = self._blame(str(error), expression)
             raise Failed(f"expression '{expression.text}' resulted in error: {text}") from None
 
     def _run(self, expression: Expression) -> Any:
@@ -198,11 +208,15 @@ class Activation:
         try:
             self._computed[name] = self._run(variable)
         except cel.EvaluationError as error:
-            text = self._blame(str(error))
+            text = self._blame(str(error), variable)
             self._failed[name] = f'composited variable "{name}" fails to evaluate: {text}'
 
-    def _blame(self, text: str) -> str:
-        """A variable that failed is missing where it is used; the reason is its own."""
+    def _blame(self, text: str, expression: Expression) -> str:
+        """A variable that failed is missing where it is used; the reason is its own. Null has no members, says a server."""
+        if text == "no such overload":
+            for name, member in _MEMBER.findall(expression.text):
+                if self._seen[name] is None:
+                    return f"no such key: {member}"
         missing = text.removeprefix("no such key: ")
         return self._failed.get(missing, text) if missing != text else text
 

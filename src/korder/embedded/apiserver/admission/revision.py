@@ -7,29 +7,24 @@ import msgspec
 from korder.embedded.apiserver import refusal
 from korder.embedded.apiserver.admission import reviews
 from korder.embedded.apiserver.admission.attributes import Attributes
-from korder.embedded.apiserver.refusal import Refused
 
 
-def revise(attributes: Attributes, patched: Any) -> bool:
-    """Takes a patched object as the one to be written; says whether it differs from what was there.
+def revise(attributes: Attributes, patched: Any) -> tuple[bool, list[str]]:
+    """Takes a patched object as the one to be written; says whether it differs and which members are unknown.
 
     Raises:
-        Refused: it is no object of the kind (500, as a server says it).
+        Refused: it is no object of the kind (400).
     """
-    before = attributes.object
     if not isinstance(patched, dict):
-        raise refusal.internal("the patched object is no JSON object")
+        raise refusal.bad_request("the patched object is no JSON object")
     # A patch shares what it leaves alone with the object it was applied to, and reading changes in place.
     obj: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(patched))
-    own = attributes.resource
+    own, unknown = attributes.resource, []
     if reviews.is_own_kind(attributes):
         obj["apiVersion"], obj["kind"] = own.api_version, own.kind
-        try:
-            own.strategy.read(obj)
-        except Refused as problem:
-            raise refusal.internal(problem.status.message) from None
-    changed = obj != before
+        unknown = own.strategy.read(obj)
+    changed = obj != attributes.object
     if reviews.is_own_kind(attributes):
         own.strategy.default(obj)
     attributes.object = obj
-    return changed
+    return changed, unknown

@@ -40,6 +40,9 @@ class CustomStrategy(Strategy):
         )
         self.selectable = (*_META, *(path.removeprefix(".") for path in self._paths))
 
+    def schema(self) -> Mapping[str, Any]:
+        return self._schema
+
     @cached_property
     def structural(self) -> Structural:
         """The compiled schema; compiled when the first object comes."""

@@ -17,6 +17,8 @@ STORED = "customresourcedefinitions.apiextensions.k8s.io"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer that keeps a definition until its objects are gone."""
 
+TERMINATING = "Terminating"
+
 
 class Definitions(Plain):
     """How definitions are completed and judged."""
@@ -42,6 +44,30 @@ class Definitions(Plain):
             "acceptedNames": {"plural": "", "kind": ""},
             "storedVersions": [each["name"] for each in versions if each.get("storage")],
         }
+
+    def held(self, obj: Object) -> bool:
+        """Whoever deletes a definition waits for the end of its objects: `condemn` adds a finalizer."""
+        return "deletionTimestamp" not in obj["metadata"]
+
+    def condemn(self, obj: Object) -> None:
+        meta = obj["metadata"]
+        if CLEANUP not in (meta.get("finalizers") or ()):
+            meta["finalizers"] = [*(meta.get("finalizers") or ()), CLEANUP]
+        status = obj.setdefault("status", {})
+        conditions = [
+            each for each in status.get("conditions") or () if each["type"] != TERMINATING
+        ]
+        told = (
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        )
+        pending = {
+            "type": TERMINATING,
+            "status": "True",
+            "lastTransitionTime": meta["deletionTimestamp"],
+            "reason": "InstanceDeletionPending",
+            "message": told,
+        }
+        status["conditions"] = [*conditions, pending]
 
     def check(self, obj: Object) -> list[Cause]:
         return crds.check(obj)

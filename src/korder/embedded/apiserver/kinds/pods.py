@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.fielderrors import Cause
-from korder.embedded.apiserver.kinds import podstatus
+from korder.embedded.apiserver.kinds import podparts, podstatus
 from korder.embedded.apiserver.kinds.plain import Plain
 from korder.embedded.apiserver.kinds.podspec import (
     checks,
@@ -82,6 +82,15 @@ class Pods(Plain):
     def check_status(self, obj: Object, old: Object) -> Causes:
         causes = super().check_status(obj, old) + check_annotations(obj, old)
         return causes + list(podstatus.check(obj, old))
+
+    def before_part(self, part: str, obj: Object, old: Object) -> None:
+        if part in podparts.PARTS:
+            podparts.PARTS[part][0](obj, old)
+            super().before_update(obj, old)
+
+    def check_part(self, part: str, obj: Object, old: Object) -> Causes:
+        causes = list(_check(obj)) + check_annotations(obj, old)
+        return causes + list(podparts.PARTS[part][1](obj, old))
 
     def fields(self, obj: Object) -> Mapping[str, str]:
         addresses = (obj.get("status") or {}).get("podIPs") or [{}]

@@ -99,6 +99,14 @@ class Strategy:
         del obj, old
         return []
 
+    def before_part(self, part: str, obj: Object, old: Object) -> None:
+        """Puts back what another endpoint of the object cannot change; `part` is its subresource."""
+
+    def check_part(self, part: str, obj: Object, old: Object) -> Causes:
+        """What is wrong with an object sent to another of its endpoints."""
+        del part, obj, old
+        return []
+
     def condemn(self, obj: Object) -> None:
         """Marks an object whose deletion begins and that stays for a while; its metadata are the caller's."""
 

@@ -31,6 +31,9 @@ _MACRO_WORDS: Final = re.compile(
 )
 _READERS: Final = {"date-time": "timestamp", "date": "timestamp", "duration": "duration"}
 
+UNESCAPED: Final = "unescaped"
+"""Marks an object that Kubernetes describes itself, not by a schema: its members keep names that CEL reserves."""
+
 RESERVED: Final = frozenset(
     {
         "true",
@@ -328,6 +331,8 @@ def _scope(pieces: _Pieces, opener: int, node: Node) -> Iterator[tuple[str, Node
 def _property(node: Node, name: str) -> Node | None:
     if node.additional is not None:
         return node.additional
+    if name in node.properties and node.schema.get(UNESCAPED):
+        return node.properties[name]
     return next((below for given, below in node.properties.items() if escape(given) == name), None)
 
 

@@ -10,9 +10,8 @@ from korder.api import instant
 from korder.embedded.apiserver.kinds import custom
 from korder.embedded.apiserver.kinds.definition import CLEANUP, STORED
 from korder.embedded.apiserver.schemas import crds
-from korder.embedded.apiserver.serving import documents
 from korder.embedded.apiserver.serving.call import World
-from korder.embedded.apiserver.storage import Conflict, Delete, Key, NotFound, Update
+from korder.embedded.apiserver.storage import Conflict, Delete, Key, NotFound, Record, Update
 from korder.embedded.apiserver.view import decoded, draft, fresh
 
 Object = dict[str, Any]
@@ -65,26 +64,38 @@ class Definitions:
         return wanted
 
     async def _clean_up(self, key: Key, definition: Object) -> None:
-        """Removes all objects of a definition that is being deleted, then its last finalizer."""
-        storage, spec = self._world.storage, definition["spec"]
+        """Removes all objects of a definition that is being deleted, then the definition."""
+        world, spec = self._world, definition["spec"]
         resource = f"{spec['names']['plural']}.{spec['group']}"
-        for record in storage.page(resource).records:
-            obj = decoded(record)
-            if not obj["metadata"].get("finalizers"):
-                await storage.write(Delete(record.key, documents.redraft(record), record.version))
-        if storage.page(resource).records:
+        for record in world.storage.page(resource).records:
+            await self._condemn(record)
+        if world.storage.page(resource).records:
+            # Somebody's finalizer keeps an object; whenever one goes, it is looked at again.
+            world.followers[resource] = lambda _: self.follow(key)
             return
-        stored = storage.get(key)
+        world.followers.pop(resource, None)
+        world.registry.install(key.name, ())
+        await self._let_go(key)
+
+    async def _condemn(self, record: Record) -> None:
+        obj = fresh(record)
+        meta = obj["metadata"]
+        if not meta.get("finalizers"):
+            await self._world.storage.write(Delete(record.key, draft(obj), record.version))
+        elif "deletionTimestamp" not in meta:
+            meta["deletionTimestamp"] = instant.render(self._world.now())
+            meta["deletionGracePeriodSeconds"] = 0
+            await self._world.storage.write(Update(record.key, draft(obj), record.version))
+
+    async def _let_go(self, key: Key) -> None:
+        stored = self._world.storage.get(key)
         if stored is None:
             return
         changed = fresh(stored)
-        finalizers = [
-            each for each in changed["metadata"].get("finalizers") or () if each != CLEANUP
-        ]
-        changed["metadata"]["finalizers"] = finalizers
-        self._world.registry.install(key.name, ())
-        write = Update if finalizers else Delete
-        await storage.write(write(key, draft(changed), stored.version))
+        left = [each for each in changed["metadata"].get("finalizers") or () if each != CLEANUP]
+        changed["metadata"]["finalizers"] = left
+        write = Update if left else Delete
+        await self._world.storage.write(write(key, draft(changed), stored.version))
 
 
 def _kept(there: list[Object], wanted: list[Object]) -> list[Object]:

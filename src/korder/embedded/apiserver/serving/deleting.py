@@ -65,7 +65,7 @@ def read(call: Call) -> DeleteOptions:
     body, route = call.request.body, call.route
     bodies.check_size(body)
     if body:
-        return _checked(_from_body(call, body))
+        return checked(_from_body(call, body))
     given: Object = {}
     if "dryRun" in route.query:
         given["dryRun"] = list(route.query["dryRun"])
@@ -75,7 +75,7 @@ def read(call: Call) -> DeleteOptions:
         given["orphanDependents"] = orphan
     if route.first("propagationPolicy"):
         given["propagationPolicy"] = route.first("propagationPolicy")
-    return _checked(given)
+    return checked(given)
 
 
 def _from_body(call: Call, body: bytes) -> Object:
@@ -106,7 +106,12 @@ _TYPES: dict[str, tuple[type, str]] = {
 }
 
 
-def _checked(given: Object) -> DeleteOptions:
+def checked(given: Object) -> DeleteOptions:
+    """DeleteOptions as they were sent, here or inside of an eviction.
+
+    Raises:
+        Refused: 400, 422.
+    """
     for member, (kind, name) in _TYPES.items():
         value = given.get(member)
         right = value is None or (

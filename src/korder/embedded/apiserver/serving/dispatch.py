@@ -82,7 +82,8 @@ def _check_scope(resource: Resource, route: Route) -> None:
 
 
 async def _generic(call: Call) -> Answer | Reply:
-    if call.route.subresource not in ("", "status", "scale", "finalize"):
+    part = call.resource.subresource(call.route.subresource)
+    if part is not None and part.kind not in (call.resource.kind, "Scale"):
         raise method_not_allowed()
     if call.route.subresource == "scale":
         return await scaling.answer(call)

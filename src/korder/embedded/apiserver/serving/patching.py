@@ -1,10 +1,12 @@
 """Patches of all four kinds: JSON patch, merge patch, strategic merge patch and server-side apply.
 
-Each is a way to make the wanted object from the stored one; `writing.change` does the rest, and begins again if somebody
+What a real server calls an error of its own (500) because a patch does not fit, is the client's here (400). Each is a way to
+make the wanted object from the stored one; `writing.change` does the rest, and begins again if somebody
 else was faster.
 """
 
 from collections.abc import Callable
+import copy
 from typing import Any
 
 from korder.api import patch as patches
@@ -28,20 +30,10 @@ MOST_OPERATIONS = 10_000
 
 async def patch(call: Call) -> Answer:
     """PATCH of an object or of its status."""
-    media = call.request.headers.get("Content-Type", "").partition(";")[0]
-    known = (
-        (JSON_PATCH, MERGE, STRATEGIC, APPLY)
-        if call.resource.strategy.strategic
-        else (JSON_PATCH, MERGE, APPLY)
-    )
-    if media not in known:
-        told = "415: Unsupported Media Type"
-        raise refusal.failure(415, "UnsupportedMediaType", told, StatusDetails())
-    bodies.check_size(call.request.body)
-    options = opts.write(call.route, "PatchOptions", apply=media == APPLY)
-    if media == APPLY:
-        return await _apply(call, options)
-    change = _change(call, media)
+    if is_apply(call):
+        return await _apply(call, opts.write(call.route, "PatchOptions", apply=True))
+    options = opts.write(call.route, "PatchOptions")
+    change = change_of(call)
 
     def make(live: Object | None) -> Object:
         if live is None:
@@ -57,10 +49,30 @@ async def patch(call: Call) -> Answer:
 Changed = Callable[[Object], Any]
 
 
-def _change(call: Call, media: str) -> Changed:
-    """Reads a patch; what it makes of an object may be no object any more."""
+def is_apply(call: Call) -> bool:
+    """Whether a configuration is applied."""
+    return _media(call) == APPLY
+
+
+def _media(call: Call) -> str:
+    return call.request.headers.get("Content-Type", "").partition(";")[0]
+
+
+def change_of(call: Call) -> Changed:
+    """Reads a patch; what it makes of an object may be no object any more.
+
+    Raises:
+        Refused: 400, 413, 415.
+    """
+    media = _media(call)
+    if media not in (JSON_PATCH, MERGE, APPLY) and not (
+        media == STRATEGIC and call.resource.strategy.strategic
+    ):
+        told = "415: Unsupported Media Type"
+        raise refusal.failure(415, "UnsupportedMediaType", told, StatusDetails())
+    bodies.check_size(call.request.body)
     try:
-        sent, _ = bodies.decode_json(call.request.body)
+        sent, _ = (bodies.decode_yaml if media == APPLY else bodies.decode_json)(call.request.body)
     except bodies.Unreadable as error:
         raise refusal.bad_request(
             f"error decoding patch: {error}" if media != STRATEGIC else str(error)
@@ -70,7 +82,7 @@ def _change(call: Call, media: str) -> Changed:
     if not isinstance(sent, dict):
         told = f"json: cannot unmarshal {bodies.go_type(sent)} into Go value of type map[string]interface {{}}"
         raise refusal.bad_request(told if media == STRATEGIC else f"error decoding patch: {told}")
-    if media == MERGE:
+    if media in (MERGE, APPLY):
         return lambda live: patches.apply_merge(live, sent)
     structure = call.resource.strategy.endpoint(call.route.subresource).structure
 
@@ -78,9 +90,7 @@ def _change(call: Call, media: str) -> Changed:
         try:
             return strategic.patch(structure, live, sent)
         except strategic.StrategicRefused as error:
-            raise refusal.failure(
-                error.code, "InternalError" if error.code == 500 else "BadRequest", str(error)
-            ) from None
+            raise refusal.bad_request(str(error)) from None
 
     return merge
 
@@ -141,6 +151,7 @@ def _invalid(made: Any, told: str) -> refusal.Refused:
 
 
 async def _apply(call: Call, options: WriteOptions) -> Answer:
+    bodies.check_size(call.request.body)
     try:
         applied, _ = bodies.decode_yaml(call.request.body)
     except bodies.Unreadable as error:
@@ -153,6 +164,7 @@ async def _apply(call: Call, options: WriteOptions) -> Answer:
             f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}"
         )
     endpoint = call.resource.strategy.endpoint(call.route.subresource)
+    _check_declared(call, applied)
 
     def make(live: Object | None) -> Object:
         try:
@@ -167,8 +179,7 @@ async def _apply(call: Call, options: WriteOptions) -> Answer:
         except ApplyConflict as error:
             raise _conflict(error) from None
         except ApplyRefused as error:
-            reason = "InternalError" if error.code == 500 else "BadRequest"
-            raise refusal.failure(error.code, reason, str(error)) from None
+            raise refusal.bad_request(str(error)) from None
         wanted = _applied(call, options, merged)
         if live is None:
             wanted["metadata"].setdefault("name", call.route.name)
@@ -178,6 +189,26 @@ async def _apply(call: Call, options: WriteOptions) -> Answer:
 
     creates = not call.route.subresource
     return await writing.change(call, options, make, creates=creates)
+
+
+def _check_declared(call: Call, applied: Object) -> None:
+    """A configuration may only name what its kind has; a real server calls that its own error (500)."""
+    looked_at = copy.deepcopy(applied)
+    if not isinstance(looked_at.get("metadata"), dict):
+        return
+    try:
+        unknown = call.resource.strategy.read(looked_at)
+    except refusal.Refused:
+        return
+    if not unknown:
+        return
+    told = [f".{path}: field not declared in schema" for path in unknown]
+    listed = told[0] if len(told) == 1 else "errors:\n" + "\n".join(f"  {each}" for each in told)
+    resource = call.resource
+    meta = applied["metadata"]
+    place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
+    kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+    raise refusal.bad_request(f"failed to create typed patch object ({place}; {kind}): {listed}")
 
 
 def _applied(call: Call, options: WriteOptions, merged: Object) -> Object:

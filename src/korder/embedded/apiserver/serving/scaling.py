@@ -1,12 +1,151 @@
-"""The `scale` of an object: its replicas as an object of their own, for every kind that says where they stand.
+"""The `scale` of an object: its replicas as an object of their own, for every kind that has some.
 
-The paths come from the strategy (`scale`): a definition names them, workloads have them by nature.
+A definition names the places of the numbers; workloads have them where workloads have them. A write of a scale is a write of the
+object, so everything that holds for the object holds here.
 """
 
-from korder.embedded.apiserver.refusal import method_not_allowed
+import copy
+from typing import Any
+
+from korder.api import codec, selector
+from korder.embedded.apiserver import fielderrors as fe, refusal
+from korder.embedded.apiserver.kinds.custom import CustomStrategy
+from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.schemas.structural import Scale
+from korder.embedded.apiserver.serving import bodies, documents, options as opts, patching, writing
 from korder.embedded.apiserver.serving.call import Answer, Call
+
+Object = dict[str, Any]
+
+_WORKLOAD = Scale(".spec.replicas", ".status.replicas")
+_API_VERSION, _KIND, _GROUP = "autoscaling/v1", "Scale", "autoscaling"
+_SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 async def answer(call: Call) -> Answer:
     """GET, PUT or PATCH of a scale."""
-    raise method_not_allowed()
+    if call.route.verb == "get":
+        return Answer(_scale(call.resource, _stored(call)))
+    patched = call.route.verb == "patch"
+    options = opts.write(
+        call.route, "PatchOptions" if patched else "UpdateOptions", apply=patching.is_apply(call)
+    )
+    change = patching.change_of(call) if patched else None
+    sent = {} if patched else _sent(call)
+
+    def make(live: Object | None) -> Object:
+        if live is None:
+            raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
+        wanted = sent if change is None else _read(change(_scale(call.resource, live)))
+        return writing.own(call, options, live, _with_replicas(call, live, wanted))
+
+    done = await writing.change(call, options, make)
+    written = done.object or bodies.decode_json(done.value)[0]
+    return Answer(_scale(call.resource, written))
+
+
+def _stored(call: Call) -> Object:
+    record = call.world.storage.get(call.key)
+    if record is None:
+        raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
+    return documents.known(call.resource, record)
+
+
+def _sent(call: Call) -> Object:
+    headers = call.request.headers
+    return _read(
+        bodies.read(call.request.body, headers.get("Content-Type", ""), call.resource, _KIND)[0]
+    )
+
+
+def _read(scale: Any) -> Object:
+    """Checks the types of a scale."""
+    if not isinstance(scale, dict):
+        raise refusal.bad_request("a Scale is an object")
+    if (scale.get("kind") or _KIND, scale.get("apiVersion") or _API_VERSION) != (
+        _KIND,
+        _API_VERSION,
+    ):
+        told = f'no kind "{scale.get("kind")}" is registered for version "{scale.get("apiVersion")}" in scheme "pkg/runtime/scheme.go:111"'
+        raise refusal.bad_request(f"{scale.get('kind')} cannot be handled as a Scale: {told}")
+    for member in ("metadata", "spec"):
+        if not isinstance(scale.get(member) or {}, dict):
+            told = f"json: cannot unmarshal {bodies.go_type(scale[member])} into Go struct field Scale.{member}"
+            raise refusal.bad_request(f'Scale in version "v1" cannot be handled as a Scale: {told}')
+    replicas = (scale.get("spec") or {}).get("replicas")
+    if replicas is not None and type(replicas) is not int:
+        told = f"json: cannot unmarshal {bodies.go_type(replicas)} into Go struct field ScaleSpec.spec.replicas of type int32"
+        raise refusal.bad_request(f'Scale in version "v1" cannot be handled as a Scale: {told}')
+    return scale
+
+
+def _with_replicas(call: Call, live: Object, scale: Object) -> Object:
+    """The object with the replicas of a scale, if that speaks of this object and version."""
+    meta, name = scale.get("metadata") or {}, call.route.name
+    if meta.get("name") != name:
+        raise refusal.bad_request(
+            f"the name of the object ({meta.get('name', '')}) does not match the name on the URL ({name})"
+        )
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    if replicas < 0:
+        cause = fe.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise refusal.invalid(_KIND, _GROUP, name, [cause])
+    obj = copy.deepcopy(live)
+    version = meta.get("resourceVersion")
+    obj["metadata"]["resourceVersion"] = version or live["metadata"]["resourceVersion"]
+    *way, last = _steps(_places(call.resource).spec_replicas)
+    place = obj
+    for step in way:
+        place = place.setdefault(step, {})
+        if not isinstance(place, dict):
+            raise refusal.bad_request(f"{step} is not an object")
+    place[last] = replicas
+    return obj
+
+
+def _places(resource: Resource) -> Scale:
+    strategy = resource.strategy
+    if isinstance(strategy, CustomStrategy) and strategy.scale is not None:
+        return strategy.scale
+    return _WORKLOAD
+
+
+def _scale(resource: Resource, obj: Object) -> Object:
+    places = _places(resource)
+    meta = {member: obj["metadata"][member] for member in _SHOWN if member in obj["metadata"]}
+    replicas = _at(obj, places.spec_replicas)
+    if replicas is None and resource.custom:
+        told = f"the spec replicas field {fe.quote(places.spec_replicas)} does not exist"
+        raise refusal.bad_request(told)
+    status: Object = {"replicas": _at(obj, places.status_replicas) or 0}
+    chosen = _selector(resource, obj, places)
+    if chosen:
+        status["selector"] = chosen
+    spec = {"replicas": replicas} if replicas else {}
+    return {
+        "kind": _KIND,
+        "apiVersion": _API_VERSION,
+        "metadata": meta,
+        "spec": spec,
+        "status": status,
+    }
+
+
+def _selector(resource: Resource, obj: Object, places: Scale) -> str:
+    if resource.custom:
+        found = _at(obj, places.label_selector) if places.label_selector else ""
+        return found if isinstance(found, str) else ""
+    given = (obj.get("spec") or {}).get("selector") or {}
+    if resource.kind == "ReplicationController":
+        return str(selector.from_labels(given))
+    return str(selector.from_struct(codec.convert(given, selector.LabelSelector)))
+
+
+def _steps(path: str) -> list[str]:
+    return path.removeprefix(".").split(".")
+
+
+def _at(obj: Any, path: str) -> Any:
+    for step in _steps(path):
+        obj = obj.get(step) if isinstance(obj, dict) else None
+    return obj

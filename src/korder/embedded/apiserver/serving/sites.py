@@ -7,6 +7,7 @@ from korder.embedded.apiserver.refusal import method_not_allowed, no_such_path
 from korder.embedded.apiserver.serving import answers, documents, negotiation
 from korder.embedded.apiserver.serving.discovery import Discovery
 from korder.embedded.apiserver.serving.negotiation import Form
+from korder.embedded.apiserver.serving.openapi import OpenAPI
 from korder.embedded.apiserver.serving.registry import Registry
 from korder.embedded.apiserver.serving.routing import Route
 from korder.net.http import Request
@@ -14,7 +15,7 @@ from korder.net.server import Reply
 
 Object = dict[str, Any]
 Site = Callable[[Request, Route], Reply]
-"""Answers everything under a path, such as `/openapi`."""
+"""Answers everything under a path, such as `/logs`."""
 
 _TEXT = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 _CHECKS = ("ping", "log", "etcd", "poststarthook/crd-informer-synced")
@@ -39,7 +40,10 @@ class Sites:
     """The paths of one server."""
 
     def __init__(self, registry: Registry, address: str, others: Mapping[str, Site]) -> None:
+        self._registry = registry
         self._discovery = Discovery(registry)
+        self._schemas = OpenAPI(())
+        self._schemas_revision = 0
         self._address = address
         self._others = others
 
@@ -54,6 +58,8 @@ class Sites:
                 return site(request, route)
         if route.parts and route.parts[0] in ("healthz", "livez", "readyz"):
             return _health(route)
+        if route.parts and route.parts[0] == "openapi":
+            return self._openapi(request, route)
         if route.path == "/metrics":
             return Reply(200, b"", {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
         document = self._document(request, route)
@@ -66,24 +72,36 @@ class Sites:
     def _document(self, request: Request, route: Route) -> Reply | None:
         pretty = route.query.get("pretty")
         form = negotiation.negotiate(request.headers, pretty[0] if pretty else None)
+        found: Object | None
         match list(route.parts):
             case []:
-                return _told({"paths": self._paths()}, form)
+                found = {"paths": self._paths()}
             case ["version"]:
-                return _told(VERSION, form)
+                found = VERSION
             case ["api" | "apis" as root]:
                 return self._root(request, root, form)
             case ["api", version]:
-                return _told(_found(self._discovery.resources("", version)), form)
+                found = _found(self._discovery.resources("", version))
             case ["apis", group]:
-                known = self._discovery.group(group)
-                return None if known is None else _told(known, form)
-            case ["apis", group, version]:
-                if self._discovery.group(group) is None:
-                    return None
-                return _told(_found(self._discovery.resources(group, version)), form)
+                found = self._discovery.group(group)
+            case ["apis", group, version] if self._discovery.group(group) is not None:
+                found = _found(self._discovery.resources(group, version))
             case _:
                 return None
+        return None if found is None else _told(found, form)
+
+    def _openapi(self, request: Request, route: Route) -> Reply:
+        if self._schemas_revision != self._registry.revision:
+            self._schemas = OpenAPI(self._registry.all(), self._schemas.documents)
+            self._schemas_revision = self._registry.revision
+        found = self._schemas.find(route.path, request.headers.get("Accept", ""))
+        if found is None:
+            return no_page()
+        tag = f'"{found.hash}"'
+        headers = {"ETag": tag, "Vary": "Accept", "Content-Type": found.media}
+        if request.headers.get("If-None-Match", "").strip('"') == found.hash:
+            return Reply(304, b"", headers)
+        return answers.compressed(request.headers, Reply(200, found.body, headers))
 
     def _root(self, request: Request, root: str, form: Form) -> Reply:
         if not form.discovery:
@@ -107,6 +125,8 @@ class Sites:
                 "/healthz",
                 "/livez",
                 "/metrics",
+                "/openapi/v2",
+                "/openapi/v3",
                 "/readyz",
                 "/version",
             ]

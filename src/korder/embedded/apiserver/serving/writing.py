@@ -6,6 +6,7 @@ version finds it changed then, and hears of the conflict.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 import uuid
 
@@ -223,8 +224,11 @@ def _rules(call: Call) -> _Rules:
             return _Rules(strategy.before_status, strategy.check_status, _no_warnings)
         case "finalize":
             return _Rules(strategy.before_finalize, strategy.check_finalize, _no_warnings)
-        case _:
+        case "" | "scale":
             return _Rules(strategy.before_update, strategy.check_update, strategy.warnings)
+        case part:
+            before, check = partial(strategy.before_part, part), partial(strategy.check_part, part)
+            return _Rules(before, check, _no_warnings)
 
 
 def _no_warnings(obj: Object) -> list[str]:

@@ -19,6 +19,7 @@ _Reader = Callable[[Any, Unknown], Any]
 _Zero = Callable[[], Any]
 
 _PLAIN = {"string": str, "bool": bool}
+_RESOURCE_LIST = "core/v1.ResourceList"
 _SCHEMA = "apiextensions/v1.JSONSchemaProps"
 
 
@@ -62,8 +63,12 @@ def _reader(of: Type) -> _Reader:
         case "@schemaorarray" | "@schemaorbool" | "@schemaorstrings":
             return _schema_or(of.form)
         case _:
-            read = values.reader(of.form, of.go)
-            return lambda value, _: read(value)
+            return _unaware(values.reader(of.form, of.go))
+
+
+def _unaware(read: values.Reader) -> _Reader:
+    """The reader of a value in which nothing can be unknown."""
+    return lambda value, _: read(value)
 
 
 def _inner(of: Type) -> Type:
@@ -188,6 +193,8 @@ def _list(of: Type) -> _Reader:
 def _map(of: Type) -> _Reader:
     item = _inner(of)
     reader, make, plain = _reader(item), _zero_item(item), _PLAIN.get(item.form)
+    if of.name == _RESOURCE_LIST:
+        reader = _unaware(values.rounded_quantity)
 
     def read(value: Any, unknown: Unknown) -> Any:
         if type(value) is not dict:

@@ -6,20 +6,13 @@
 import base64
 from collections.abc import Callable, Mapping
 import math
-import re
 from typing import Any
 
-from korder.api import quantity
-from korder.embedded.apiserver.types import base64error, gotime
+from korder.embedded.apiserver.types import base64error, goquantity, gotime
 from korder.embedded.apiserver.types.mismatch import not_a, said, wrong
 
 Reader = Callable[[Any], Any]
 
-_NO_QUANTITY = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
-_QUANTITY = re.compile(r"(?=.)[+-]?[0-9]*(\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*")
-_NO_DIGITS = re.compile(r"(?=.)[+-]?\.?([KMGTPE]i|[numkMGTPE])?")
 _EXACT = 1e21
 
 _RANGES = {
@@ -116,19 +109,18 @@ def _bytes(go: str) -> Reader:
 
 
 def _quantity(value: Any) -> Any:
+    return goquantity.read(_amount(value))
+
+
+def rounded_quantity(value: Any) -> Any:
+    """Reads a quantity of a `ResourceList`."""
+    return goquantity.read_rounded(_amount(value))
+
+
+def _amount(value: Any) -> str:
     if type(value) is str:
-        text = value.strip()
-    elif type(value) in (int, float):
-        text = str(value)
-    else:
-        raise said(_NO_QUANTITY)
-    try:
-        return str(quantity.parse(text))
-    except quantity.InvalidQuantity:
-        if _NO_DIGITS.fullmatch(text):
-            return "0"
-        why = "unable to parse quantity's suffix" if _QUANTITY.fullmatch(text) else _NO_QUANTITY
-        raise said(why) from None
+        return value.strip()
+    return str(value) if type(value) in (int, float) else "?"
 
 
 _INT32 = _whole("int32", *_RANGES["int32"])

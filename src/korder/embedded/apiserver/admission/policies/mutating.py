@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from korder.api.machinery import StatusCause
-from korder.embedded.apiserver.admission import matching, reinvocation, revision
+from korder.embedded.apiserver.admission import matching, reinvocation
 from korder.embedded.apiserver.admission.attributes import Attributes, Operation, Plugin
 from korder.embedded.apiserver.admission.expressions import Compiler, Failed
 from korder.embedded.apiserver.admission.matching import Equivalents
@@ -90,8 +90,7 @@ class MutatingPolicies(Plugin):
                 break
             seen = self._invocations.activation(invocation, attributes)
             try:
-                patched = mutation.patched(attributes, seen)
-                changed = revision.revise(attributes, patched) or changed
+                changed = mutation.carry_out(attributes, seen) or changed
             except Failed as failure:
                 failures.append(str(failure))
         return changed, failures

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from korder.embedded.apiserver import jsonpatch
-from korder.embedded.apiserver.admission import reviews
+from korder.embedded.apiserver import jsonpatch, refusal
+from korder.embedded.apiserver.admission import reviews, revision
 from korder.embedded.apiserver.admission.attributes import Attributes
 from korder.embedded.apiserver.admission.expressions import (
     Activation,
@@ -18,6 +18,7 @@ from korder.embedded.apiserver.admission.expressions import (
 )
 from korder.embedded.apiserver.ownership import listitems, merging
 from korder.embedded.apiserver.ownership.structure import Form, Node
+from korder.embedded.apiserver.refusal import Refused
 
 Object = dict[str, Any]
 
@@ -30,19 +31,17 @@ class Mutation:
     applies: bool
     """Whether it is a configuration to be merged; else it is a list of operations."""
 
-    def patched(self, attributes: Attributes, seen: Activation) -> Any:
-        """The object after the change; nothing that is given is changed.
+    def carry_out(self, attributes: Attributes, seen: Activation) -> bool:
+        """Changes the object that is written; says whether it is another one now.
 
         Raises:
             Failed: the expression or what it made is of no use.
+            Refused: what it made is no object of the kind.
         """
-        assert attributes.object is not None  # noqa: S101 callers have looked
         if self.expression.program is None:
             raise Failed(self.expression.problem)
         made = seen.evaluate(self.expression)
-        if self.applies:
-            return _merged(attributes, made)
-        return _operated(attributes.object, made)
+        return _merge(attributes, made) if self.applies else _operate(attributes, made)
 
 
 def mutation(written: Mapping[str, Any], compiler: Compiler) -> Mutation:
@@ -52,16 +51,23 @@ def mutation(written: Mapping[str, Any], compiler: Compiler) -> Mutation:
     return Mutation(compiler.expression(str(body.get("expression", ""))), applies)
 
 
-def _operated(obj: Object, made: Any) -> Any:
+def _operate(attributes: Attributes, made: Any) -> bool:
     if not isinstance(made, list) or not all(isinstance(each, dict) for each in made):
         raise Failed("type mismatch: JSONPatchType.expression should evaluate to array")
-    operations = [_operation(each) for each in made]
     try:
-        return jsonpatch.apply(obj, operations)
+        patched = jsonpatch.apply(attributes.object, [_operation(each) for each in made])
     except jsonpatch.TestFailed:
-        return obj
+        return False
     except jsonpatch.NotApplicable as problem:
         raise Failed(f"JSON Patch: {problem}") from None
+    try:
+        changed, unknown = revision.revise(attributes, patched)
+    except Refused as problem:
+        raise refusal.internal(problem.status.message) from None
+    if unknown:
+        fields = ", ".join(f'unknown field "{each}"' for each in unknown)
+        raise refusal.internal(f"strict decoding error: {fields}")
+    return changed
 
 
 def _operation(made: Object) -> Object:
@@ -73,23 +79,31 @@ def _operation(made: Object) -> Object:
     return operation
 
 
-def _merged(attributes: Attributes, made: Any) -> Any:
+def _merge(attributes: Attributes, made: Any) -> bool:
     if not isinstance(made, dict):
         raise Failed(f"unsupported return type from ApplyConfiguration expression: {made}")
     own = attributes.resource
     kind = reviews.kind(own, attributes.subresource)["kind"]
     applied = {**_sorted(made), "apiVersion": own.api_version, "kind": kind}
     structure = own.strategy.endpoint(attributes.subresource).structure
+    before = attributes.object
     try:
         merging.check(structure, applied)
-    except listitems.Unmergeable as problem:
-        why = f"failed to convert patch object to typed object: {problem}"
-        raise Failed(f"error applying patch: {why}") from None
-    atomic = [*_atomics(structure, applied, "")]
-    if atomic:
-        why = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
-        raise Failed(f"error applying patch: invalid ApplyConfiguration: {why}")
-    return merging.merge(structure, attributes.object, applied)
+        atomic = [*_atomics(structure, applied, "")]
+        if atomic:
+            why = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
+            raise Failed(f"error applying patch: invalid ApplyConfiguration: {why}")
+        changed, unknown = revision.revise(attributes, merging.merge(structure, before, applied))
+    except (listitems.Unmergeable, Refused) as problem:
+        raise _untyped(str(problem)) from None
+    if unknown:
+        attributes.object = before
+        raise _untyped(f".{unknown[0]}: field not declared in schema")
+    return changed
+
+
+def _untyped(why: str) -> Failed:
+    return Failed(f"error applying patch: failed to convert patch object to typed object: {why}")
 
 
 def _atomics(node: Node, value: Any, path: str) -> Iterator[str]:

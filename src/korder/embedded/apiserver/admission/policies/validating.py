@@ -32,7 +32,7 @@ from korder.embedded.apiserver.view import View
 _POLICIES: Final = f"validatingadmissionpolicies.{matching.GROUP}"
 _BINDINGS: Final = f"validatingadmissionpolicybindings.{matching.GROUP}"
 _LONGEST_MESSAGE: Final = 5 * 1024
-_CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
+_CODES: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413}
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,12 @@ _SAYINGS = {
     401: "the server has asked for the client to provide credentials",
     404: "the server could not find the requested resource",
     405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
     503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, "
+    "but may still be processing the request",
 }
 
 
@@ -157,9 +162,11 @@ def _told(text: str, host: str) -> str:
 
 
 def _unsuccessful(status: int, body: bytes) -> str:
+    said = body.decode("utf-8", "replace")[:2048].strip()
+    if status == 403:
+        return said
     if status >= 500 and status not in _SAYINGS:
-        text = fielderrors.quote(body.decode("utf-8", "replace")[:2048])
-        return f"an error on the server ({text}) has prevented the request from succeeding"
+        return f"an error on the server ({fielderrors.quote(said)}) has prevented the request from succeeding"
     vague = (
         f"the server responded with the status code {status} but did not return more information"
     )

@@ -131,10 +131,10 @@ class MutatingWebhooks(_Webhooks):
             )
         seen = reviews.as_version(attributes.object, attributes, target)
         try:
-            patched = jsonpatch.apply(seen, verdict.patch)
-        except jsonpatch.NotApplicable as problem:
+            changed, _ = revision.revise(attributes, jsonpatch.apply(seen, verdict.patch))
+        except (jsonpatch.NotApplicable, Refused) as problem:
             raise refusal.internal(str(problem)) from None
-        return revision.revise(attributes, patched)
+        return changed
 
 
 class ValidatingWebhooks(_Webhooks):

@@ -1,4 +1,4 @@
-"""Kinds that a ResourceQuota charges by more than their number, cut down to what is counted; `quotausage` has the rules."""
+"""Services and storage, cut down to what a ResourceQuota counts (`quotausage`) and what protects storage in use."""
 
 from collections.abc import Mapping
 
@@ -41,6 +41,18 @@ class PersistentVolumeClaimStatus(Base):
     current_volume_attributes_class_name: str | None = None
 
 
+class PersistentVolumeStatus(Base):
+    """`Available`, `Bound`, `Released`, `Pending` or `Failed`."""
+
+    phase: str = ""
+
+
+class PersistentVolume(Object):
+    """Storage."""
+
+    status: PersistentVolumeStatus = PersistentVolumeStatus()
+
+
 class PersistentVolumeClaim(Object):
     """A wish for storage."""
 
@@ -51,4 +63,7 @@ class PersistentVolumeClaim(Object):
 SERVICES: Kind[Service] = Kind("", "v1", "Service", "services", Service)
 PERSISTENT_VOLUME_CLAIMS: Kind[PersistentVolumeClaim] = Kind(
     "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", PersistentVolumeClaim
+)
+PERSISTENT_VOLUMES: Kind[PersistentVolume] = Kind(
+    "", "v1", "PersistentVolume", "persistentvolumes", PersistentVolume, namespaced=False
 )

@@ -1,0 +1,118 @@
+"""Questions that are asked as objects: reviews of who may do what, and requests for tokens of service accounts.
+
+Whoever puts a server together registers `specials(door)` and `sites(door, address)`. A question is read, owned and admitted like an object that is created;
+then access answers it and nothing is stored.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from korder.embedded.apiserver.access.door import Door
+from korder.embedded.apiserver.access.issuing import (
+    DEFAULT_SECONDS,
+    GROUP as AUTHENTICATION,
+    KIND as TOKEN_REQUEST,
+)
+from korder.embedded.apiserver.access.reviews import REVIEWS
+from korder.embedded.apiserver.admission.attributes import Attributes, Operation
+from korder.embedded.apiserver.kinds.plain import Plain
+from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.refusal import method_not_allowed
+from korder.embedded.apiserver.serving import documents, incoming, options as opts, writing
+from korder.embedded.apiserver.serving.call import Answer, Call, Special
+from korder.embedded.apiserver.serving.options import WriteOptions
+from korder.embedded.apiserver.serving.routing import Route
+from korder.embedded.apiserver.serving.sites import Site
+from korder.net.http import Request
+from korder.net.server import Reply
+
+Object = dict[str, Any]
+
+_REQUESTS = Resource(
+    AUTHENTICATION,
+    "v1",
+    TOKEN_REQUEST,
+    "tokenrequests",
+    Plain(f"{AUTHENTICATION}/v1", TOKEN_REQUEST),
+)
+_DISCOVERY = "/.well-known/openid-configuration"
+_KEYS = "/openid/v1/jwks"
+_FROM_THE_SERVER = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid")
+
+
+def specials(door: Door) -> Mapping[tuple[str, str, str], Special]:
+    """What answers reviews and token requests."""
+
+    async def review(call: Call) -> Answer:
+        options = opts.write(call.route, "CreateOptions")
+        asked = incoming.read(call, options)
+        for member in _FROM_THE_SERVER:
+            asked["metadata"].pop(member, None)
+        incoming.settle(call, asked)
+        asked = await _admitted(call, options, writing.own(call, options, None, asked))
+        plural, namespace = call.resource.plural, call.route.namespace
+        return Answer(door.answer(plural, namespace, asked, call.user), code=201)
+
+    async def token(call: Call) -> Answer:
+        options = opts.write(call.route, "CreateOptions")
+        request = replace(call, resource=_REQUESTS)
+        asked = incoming.read(request, options)
+        incoming.settle(call, asked)
+        spec = asked.setdefault("spec", {})
+        if spec.get("expirationSeconds") is None:
+            spec["expirationSeconds"] = DEFAULT_SECONDS
+        asked = await _admitted(call, options, writing.own(request, options, None, asked))
+        return Answer(door.issue(call.route.namespace, call.route.name, asked), code=201)
+
+    answering: dict[tuple[str, str, str], Special] = {
+        (f"{plural}.{group}", "", "create"): review for plural, group in REVIEWS.items()
+    }
+    return {**answering, ("serviceaccounts", "token", "create"): token}
+
+
+def sites(door: Door, address: str) -> Mapping[str, Site]:
+    """Where others learn how to check tokens of service accounts by themselves."""
+    root = f"https://{address}"
+    about = {
+        "issuer": door.issuer,
+        "jwks_uri": f"{root}{_KEYS}",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    }
+    return {
+        _DISCOVERY: _document(about, "application/json"),
+        _KEYS: _document(door.signer.jwks(), "application/jwk-set+json"),
+    }
+
+
+def _document(content: Object, media_type: str) -> Site:
+    headers = {"Content-Type": media_type, "Cache-Control": "public, max-age=3600"}
+    reply = Reply(200, documents.encode(content), headers)
+
+    def answer(request: Request, route: Route) -> Reply:
+        del route
+        if request.method != "GET":
+            raise method_not_allowed()
+        return reply
+
+    return answer
+
+
+async def _admitted(call: Call, options: WriteOptions, asked: Object) -> Object:
+    attributes = Attributes(
+        Operation.CREATE,
+        call.resource,
+        call.route.namespace,
+        call.route.name or asked["metadata"].get("name", ""),
+        call.user,
+        object=asked,
+        subresource=call.route.subresource,
+        dry_run=options.dry_run,
+        options=options.shown("CreateOptions"),
+    )
+    await call.world.chain.mutate(attributes)
+    await call.world.chain.validate(attributes)
+    call.warnings += attributes.warnings
+    return attributes.object or asked

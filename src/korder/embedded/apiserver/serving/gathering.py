@@ -1,0 +1,45 @@
+"""ClusterRoles that gather the rules of others: kept up to date with every write of a ClusterRole.
+
+A real cluster has a controller for it; here it is done before the write is answered, so whoever labels a role for `admin` sees it
+there at once. Whoever puts a server together registers `follow` for ClusterRoles.
+"""
+
+from korder.embedded.apiserver.access import policy
+from korder.embedded.apiserver.access.rbac import CLUSTER_ROLES
+from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.ownership import apply as ownership
+from korder.embedded.apiserver.serving.call import World
+from korder.embedded.apiserver.storage import Conflict, Key, NotFound, Update
+from korder.embedded.apiserver.view import decoded, draft, fresh
+
+MANAGER = "clusterrole-aggregation-controller"
+_ATTEMPTS = 8
+
+
+class Gathering:
+    """Follows the writes of ClusterRoles; its own writes it does not follow."""
+
+    def __init__(self, world: World, cluster_roles: Resource) -> None:
+        self._world = world
+        self._endpoint = cluster_roles.strategy.endpoint()
+
+    async def follow(self, key: Key) -> None:
+        """Lets all roles gather after one was written or deleted."""
+        del key
+        for _ in range(_ATTEMPTS):
+            try:
+                await self._gather()
+            except (Conflict, NotFound):
+                continue
+            return
+
+    async def _gather(self) -> None:
+        storage = self._world.storage
+        records = {record.key.name: record for record in storage.page(CLUSTER_ROLES).records}
+        for name, rules in policy.gathered(list(map(decoded, records.values()))):
+            record = records[name]
+            wanted = {**fresh(record), "rules": rules}
+            owned = ownership.update(
+                self._endpoint, decoded(record), wanted, MANAGER, self._world.now()
+            )
+            await storage.write(Update(record.key, draft(owned), record.version))

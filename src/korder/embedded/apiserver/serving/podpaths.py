@@ -1,0 +1,183 @@
+"""Paths of pods with rules of their own: `binding`, `eviction` and `log`, as verbs of this room.
+
+`assembly` registers `SPECIALS`. The rules are pure and stand in `kinds`; here objects are read, admitted and written.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from korder.api import instant
+from korder.embedded.apiserver import refusal, view
+from korder.embedded.apiserver.admission.attributes import Attributes, Operation
+from korder.embedded.apiserver.kinds import evictions, podlogs, podparts
+from korder.embedded.apiserver.serving import bodies, deleting, options as opts
+from korder.embedded.apiserver.serving.call import Answer, Call, Special
+from korder.embedded.apiserver.serving.deleting import DeleteOptions
+from korder.embedded.apiserver.serving.options import WriteOptions
+from korder.embedded.apiserver.storage import Conflict, Key, NotFound, Record, Update, Write
+from korder.net.server import Reply
+
+Object = dict[str, Any]
+
+_PODS, _BUDGETS, _ATTEMPTS = "pods", "poddisruptionbudgets.policy", 8
+_DONE: Final[Object] = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "metadata": {},
+    "status": "Success",
+    "code": 201,
+}
+
+
+async def bind(call: Call) -> Answer:
+    """POST of a Binding: the pod gets its node."""
+    options = opts.write(call.route, "CreateOptions")
+    binding = _read(call, "Binding")
+    name = call.route.name or str((binding.get("metadata") or {}).get("name") or "")
+    podparts.check_binding(name, binding)
+    await _admit(call, options, name, binding, "binding")
+
+    def change(pod: Object) -> tuple[Write, ...]:
+        podparts.bind(pod, binding, instant.render(call.world.now()))
+        return ()
+
+    await _change(call, options, name, change)
+    return Answer(dict(_DONE), code=201)
+
+
+async def evict(call: Call) -> Answer:
+    """POST of an Eviction: the pod goes, if its budget allows it."""
+    options = opts.write(call.route, "CreateOptions")
+    eviction = _read(call, "Eviction")
+    name = call.route.name
+    if (eviction.get("metadata") or {}).get("name") != name:
+        raise refusal.bad_request("name in URL does not match name in Eviction object")
+    wanted = deleting.checked(eviction.get("deleteOptions") or {})
+    dry_run = options.dry_run or wanted.dry_run
+    await _admit(call, options, name, eviction, "eviction")
+
+    def change(pod: Object) -> tuple[Write, ...]:
+        now = instant.render(call.world.now())
+        writes = () if evictions.needs_no_budget(pod) else _charge(call, pod, now)
+        _check_identity(pod, wanted)
+        evictions.mark(pod, now)
+        return writes
+
+    await _change(call, WriteOptions(dry_run), name, change)
+    going = DeleteOptions(
+        wanted.grace, wanted.policy, wanted.orphan, wanted.uid, None, dry_run, wanted.shown
+    )
+    await deleting.remove(call, going, name)
+    return Answer(dict(_DONE), code=201)
+
+
+async def log(call: Call) -> Reply:
+    """GET of what a container has written."""
+    query, name = call.route.query, call.route.name
+    wish = podlogs.Wish(
+        container=call.route.first("container"),
+        previous=opts.boolean(query, "previous") or False,
+        timestamps=opts.boolean(query, "timestamps") or False,
+        tail=opts.integer(query, "tailLines"),
+        limit=opts.integer(query, "limitBytes"),
+        since=opts.integer(query, "sinceSeconds"),
+        since_time=call.route.first("sinceTime") or None,
+    )
+    podlogs.check(name, wish)
+    text = podlogs.text(view.decoded(_record(call, name)), wish)
+    if text is None:
+        return Reply(204)
+    return Reply(200, text.encode(), {"Content-Type": "text/plain"})
+
+
+def _read(call: Call, kind: str) -> Object:
+    content_type = call.request.headers.get("Content-Type", "")
+    sent, _ = bodies.read(call.request.body, content_type, call.resource, kind)
+    for member in ("metadata", "target", "deleteOptions"):
+        if not isinstance(sent.get(member) or {}, dict):
+            told = f"json: cannot unmarshal {bodies.go_type(sent[member])} into Go struct field {kind}.{member}"
+            raise refusal.bad_request(
+                f'{kind} in version "v1" cannot be handled as a {kind}: {told}'
+            )
+    return sent
+
+
+async def _admit(
+    call: Call, options: WriteOptions, name: str, obj: Object, subresource: str
+) -> None:
+    attributes = Attributes(
+        Operation.CREATE,
+        call.resource,
+        call.route.namespace,
+        name,
+        call.user,
+        obj,
+        None,
+        subresource,
+        options.dry_run,
+        options.shown("CreateOptions"),
+    )
+    await call.world.chain.mutate(attributes)
+    await call.world.chain.validate(attributes)
+    call.warnings += attributes.warnings
+
+
+def _record(call: Call, name: str) -> Record:
+    record = call.world.storage.get(Key(_PODS, call.route.namespace, name))
+    if record is None:
+        raise refusal.not_found(_PODS, "", name)
+    return record
+
+
+async def _change(
+    call: Call,
+    options: WriteOptions,
+    name: str,
+    change: Callable[[Object], tuple[Write, ...]],
+) -> None:
+    """Writes a changed pod, and with it what `change` wants written, or nothing of all."""
+    for _ in range(_ATTEMPTS):
+        record = _record(call, name)
+        pod = view.fresh(record)
+        alongside = change(pod)
+        if options.dry_run:
+            return
+        try:
+            await call.world.storage.write(
+                Update(record.key, view.draft(pod), record.version), *alongside
+            )
+        except (Conflict, NotFound):
+            continue
+        await call.world.wrote(record.key)
+        return
+    raise refusal.changed(_PODS, "", name)
+
+
+def _charge(call: Call, pod: Object, now: str) -> tuple[Write, ...]:
+    namespace, storage = call.route.namespace, call.world.storage
+    budget = evictions.budget_of(pod, call.world.view.all(_BUDGETS, namespace))
+    if budget is None or evictions.is_free(pod, budget):
+        return ()
+    charged = evictions.charge(budget, pod["metadata"]["name"], now)
+    record = storage.get(Key(_BUDGETS, namespace, budget["metadata"]["name"]))
+    if record is None or view.decoded(record) is not budget:
+        raise refusal.changed("poddisruptionbudgets", "policy", budget["metadata"]["name"])
+    return (Update(record.key, view.draft(charged), record.version),)
+
+
+def _check_identity(pod: Object, wanted: DeleteOptions) -> None:
+    meta = pod["metadata"]
+    if wanted.uid and wanted.uid != meta["uid"]:
+        why = f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({meta['uid']}). The object might have been deleted and then recreated"
+        raise refusal.conflict("Pod", "", meta["name"], why)
+    if wanted.version and wanted.version != meta["resourceVersion"]:
+        why = f"the ResourceVersion in the precondition ({wanted.version}) does not match the ResourceVersion in record ({meta['resourceVersion']}). The object might have been modified"
+        raise refusal.conflict("Pod", "", meta["name"], why)
+
+
+SPECIALS: Final[Mapping[tuple[str, str, str], Special]] = {
+    (_PODS, "binding", "create"): bind,
+    ("bindings", "", "create"): bind,
+    (_PODS, "eviction", "create"): evict,
+    (_PODS, "log", "get"): log,
+}

@@ -1,0 +1,78 @@
+"""Webhooks and policies decide here what they decide before a real API server, in the same words, seeing the same reviews."""
+
+import base64
+from collections.abc import AsyncIterator, Sequence
+import datetime as dt
+from pathlib import Path
+import runpy
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from korder.embedded.apiserver.storage import open_storage
+from korder.net import certificates
+from korder.net.client import HttpTransport
+from korder.net.http import Transport
+from korder.net.server import Server
+from korder.net.serving import ServerTls
+from korder.net.tls import ClientTls, RotatingTls
+from korder.runtime.clock import Clock
+
+HOST = "127.0.0.1"
+HERE = Path(__file__).parent
+CASES = SimpleNamespace(**runpy.run_path(str(HERE / "webhook_cases.py")))
+SIDES = SimpleNamespace(**runpy.run_path(str(HERE / "admission_sides.py")))
+
+
+@pytest.fixture
+def settings(kubeconfig: Path) -> dict[str, Any]:
+    config: dict[str, Any] = yaml.safe_load(kubeconfig.read_text())
+    return config
+
+
+@pytest.fixture
+async def transport(settings: dict[str, Any]) -> AsyncIterator[Transport]:
+    """The administrator's way to the shared plane, without a client that would hide warnings and statuses."""
+    cluster, user = settings["clusters"][0]["cluster"], settings["users"][0]["user"]
+    trust = ClientTls(ca_data=base64.b64decode(cluster["certificate-authority-data"]))
+
+    async def authorize() -> dict[str, str]:
+        return {"Authorization": f"Bearer {user['token']}"}
+
+    transport = HttpTransport(
+        cluster["server"], tls=RotatingTls(lambda: trust), authorize=authorize
+    )
+    yield transport
+    await transport.close()
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("cases", [CASES.WEBHOOKS, CASES.POLICIES], ids=["webhooks", "policies"])
+async def test_admission_decides_what_a_real_server_decides(
+    cases: Sequence[Any], transport: Transport, namespace: str, clock: Clock
+) -> None:
+    now = clock.now()
+    life = certificates.Lifetime(now - dt.timedelta(hours=1), now + dt.timedelta(hours=1))
+    authority = certificates.make_authority("agreement", life)
+    tls = ServerTls()
+    tls.load(certificates.issue(authority, [HOST], life))
+    theirs, mine = SIDES.Answering([*cases, *CASES.PROBES]), SIDES.Answering(cases)
+    server = Server(theirs, HOST, 0, tls)
+    url = f"https://{HOST}:{await server.start()}"
+    real = SIDES.Real(transport, namespace, theirs, url, authority.certificate)
+    try:
+        await real.configure(cases, CASES.PROBES)
+        async with open_storage(None) as storage:
+            ours = SIDES.Ours(storage, namespace, mine, await real.user())
+            await ours.configure(cases, url)
+            different = {}
+            for case in cases:
+                expected, got = await real.carry_out(case), await ours.carry_out(case)
+                if expected != got:
+                    different[case.name] = expected, got
+        assert different == {}
+    finally:
+        await real.clean()
+        await server.stop(0.1)

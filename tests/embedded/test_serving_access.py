@@ -1,0 +1,173 @@
+"""A server with its door closed: who is let in over HTTP, reviews, tokens, and roles that gather."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+import json
+import random
+from typing import Any
+
+import pytest
+
+from korder.embedded.apiserver.access import policy
+from korder.embedded.apiserver.access.door import ADMIN, Door, Settings
+from korder.embedded.apiserver.access.rbac import CLUSTER_ROLES
+from korder.embedded.apiserver.access.tokens import make_key
+from korder.embedded.apiserver.server import ApiServer, Parts
+from korder.embedded.apiserver.serving.asking import sites, specials
+from korder.embedded.apiserver.serving.gathering import Gathering
+from korder.embedded.apiserver.storage import Create, Key, open_storage
+from korder.embedded.apiserver.view import View, draft
+from korder.net.http import Request
+
+Object = dict[str, Any]
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+MASTER = "admin"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+ACCESS = "/apis/authorization.k8s.io/v1"
+AUTHENTICATION = "/apis/authentication.k8s.io/v1"
+PLURALS = {"Role": "roles", "RoleBinding": "rolebindings"}
+PLURALS |= {f"Cluster{kind}": f"cluster{plural}" for kind, plural in PLURALS.items()}
+
+
+class World:
+    def __init__(self, server: ApiServer) -> None:
+        self.server = server
+
+    async def send(
+        self, method: str, target: str, body: Object | None = None, token: str = MASTER
+    ) -> tuple[int, Object]:
+        headers = {"Content-Type": "application/json", "User-Agent": "test"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        sent = b"" if body is None else json.dumps(body).encode()
+        reply = await self.server.handle(Request(method, target, headers, sent))
+        assert isinstance(reply.body, bytes)
+        return reply.status, json.loads(reply.body)
+
+    async def rules(self, name: str) -> list[Object]:
+        _, role = await self.send("GET", f"{RBAC}/clusterroles/{name}")
+        rules: list[Object] = role["rules"]
+        return rules
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    rng = random.Random(0)
+    async with open_storage(None, inline=True) as storage:
+        for obj in policy.defaults():
+            meta = obj["metadata"]
+            resource = f"{PLURALS[obj['kind']]}.rbac.authorization.k8s.io"
+            key = Key(resource, meta.get("namespace", ""), meta["name"])
+            await storage.write(Create(key, draft(obj)))
+        settings = Settings(make_key(rng.randbytes), {MASTER: ADMIN})
+        door = Door(View(storage), settings, lambda: NOW, rng)
+        parts = Parts(
+            enter=door.enter,
+            specials=specials(door),
+            sites=sites(door, "127.0.0.1:6443"),
+            bootstrap=(),
+        )
+        server = ApiServer(storage, now=lambda: NOW, rng=rng, parts=parts)
+        roles = server.world.registry.find("rbac.authorization.k8s.io", "v1", "clusterroles")
+        assert roles is not None
+        server.world.followers[CLUSTER_ROLES] = Gathering(server.world, roles).follow
+        world = World(server)
+        for path, name in (
+            ("/api/v1/namespaces", "team"),
+            ("/api/v1/namespaces/team/serviceaccounts", "bot"),
+        ):
+            code, _ = await world.send("POST", path, {"metadata": {"name": name}})
+            assert code == 201
+        yield world
+
+
+async def a_token(world: World) -> str:
+    path = "/api/v1/namespaces/team/serviceaccounts/bot/token"
+    code, answer = await world.send("POST", path, {})
+    assert code == 201
+    return str(answer["status"]["token"])
+
+
+async def test_a_token_is_issued_and_lets_its_account_in(world: World) -> None:
+    path = "/api/v1/namespaces/team/serviceaccounts/bot/token"
+    code, answer = await world.send("POST", path, {"spec": {"expirationSeconds": 600}})
+    assert (code, answer["kind"], answer["metadata"]["name"]) == (201, "TokenRequest", "bot")
+    (owner,) = answer["metadata"]["managedFields"]
+    assert owner["fieldsV1"] == {"f:spec": {"f:expirationSeconds": {}}}
+    token = answer["status"]["token"]
+    code, whoami = await world.send("POST", f"{AUTHENTICATION}/selfsubjectreviews", {}, token)
+    assert (code, whoami["status"]["userInfo"]["username"]) == (
+        201,
+        "system:serviceaccount:team:bot",
+    )
+    code, refusal = await world.send("GET", "/api/v1/namespaces/team/pods", token=token)
+    assert (code, refusal["details"]) == (403, {"kind": "pods"})
+
+
+async def test_bodies_of_another_kind_or_type_are_refused(world: World) -> None:
+    path = "/api/v1/namespaces/team/serviceaccounts/bot/token"
+    code, refusal = await world.send("POST", path, {"kind": "ConfigMap", "apiVersion": "v1"})
+    assert code == 400
+    assert refusal["message"] == (
+        'ConfigMap in version "v1" cannot be handled as a TokenRequest: converting'
+        " (v1.ConfigMap) to (authentication.TokenRequest): unknown conversion"
+    )
+    for spec in (1, [], {"audiences": 1}, {"expirationSeconds": "x"}, {"boundObjectRef": "x"}):
+        code, _ = await world.send("POST", path, {"spec": spec})
+        assert code == 400
+    code, _ = await world.send("POST", f"{ACCESS}/selfsubjectaccessreviews", {"spec": 1})
+    assert code == 400
+
+
+async def test_without_a_token_only_the_public_paths_answer(world: World) -> None:
+    assert (await world.send("GET", "/version", token=""))[0] == 200
+    code, refusal = await world.send("GET", "/apis", token="")
+    assert (code, refusal["message"]) == (
+        403,
+        'forbidden: User "system:anonymous" cannot get path "/apis"',
+    )
+    assert (await world.send("GET", "/version", token="wrong"))[0] == 401
+
+
+async def test_a_review_is_answered_and_not_stored(world: World) -> None:
+    attributes = {"verb": "list", "resource": "pods", "namespace": "team"}
+    asked = {"spec": {"user": "x", "groups": ["system:masters"], "resourceAttributes": attributes}}
+    code, answer = await world.send("POST", f"{ACCESS}/subjectaccessreviews", asked)
+    assert (code, answer["status"]) == (201, {"allowed": True})
+    assert answer["kind"] == "SubjectAccessReview"
+    assert answer["metadata"]["managedFields"][0]["manager"] == "test"
+    assert (await world.send("GET", f"{ACCESS}/subjectaccessreviews"))[0] == 405
+    place = f"{ACCESS}/namespaces/team/localsubjectaccessreviews"
+    code, answer = await world.send("POST", place, asked)
+    assert (code, answer["status"]) == (201, {"allowed": True})
+
+
+async def test_a_role_that_is_labelled_for_viewers_is_theirs_at_once(world: World) -> None:
+    before = await world.rules("admin")
+    label = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+    rule = {"verbs": ["get"], "apiGroups": ["acme.io"], "resources": ["things"]}
+    meta = {"name": "things", "labels": label}
+    await world.send("POST", f"{RBAC}/clusterroles", {"metadata": meta, "rules": [rule]})
+    for name in ("view", "edit", "admin"):
+        assert rule in await world.rules(name)
+    await world.send("DELETE", f"{RBAC}/clusterroles/things")
+    assert await world.rules("admin") == before
+
+
+async def test_the_roles_every_cluster_has_need_no_gathering(world: World) -> None:
+    version = world.server.world.storage.version
+    gathering = world.server.world.followers[CLUSTER_ROLES]
+    await gathering(Key(CLUSTER_ROLES, "", "admin"))
+    assert world.server.world.storage.version == version
+
+
+async def test_accounts_may_learn_how_to_check_tokens(world: World) -> None:
+    token = await a_token(world)
+    code, about = await world.send("GET", "/.well-known/openid-configuration", token=token)
+    assert (code, about["issuer"]) == (200, "https://kubernetes.default.svc.cluster.local")
+    assert about["jwks_uri"] == "https://127.0.0.1:6443/openid/v1/jwks"
+    code, keys = await world.send("GET", "/openid/v1/jwks", token=token)
+    assert (code, keys["keys"][0]["alg"]) == (200, "ES256")
+    assert (await world.send("GET", "/openid/v1/jwks", token=""))[0] == 403
+    assert (await world.send("POST", "/openid/v1/jwks"))[0] == 405
