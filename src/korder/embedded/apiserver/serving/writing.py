@@ -329,7 +329,7 @@ def _attributes(call: Call, options: WriteOptions, obj: Object, old: Object | No
 def _refuse(call: Call, obj: Object, causes: list[Cause]) -> None:
     if causes:
         name = obj["metadata"].get("name", "")
-        raise refusal.invalid(call.resource.kind, call.resource.group, name, causes)
+        raise refusal.invalid(call.resource.kind, call.resource.kept_group, name, causes)
 
 
 def _busy(call: Call, name: str) -> refusal.Refused:
