@@ -32,7 +32,9 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
     """A kube-apiserver on its etcd. It is told of a controller manager, because without one it would not ask for service accounts."""
-    plane = ControlPlane(without={"kube-scheduler"})
+    plane = ControlPlane(
+        without={"kube-scheduler"}, flags={"kube-apiserver": ["--allow-privileged=true"]}
+    )
 
     async def start() -> None:
         await plane.etcd.start()

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-
 from tests.contract.objects import Home, merged, pod, simple, template
 from tests.contract.wire import Server
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-
 from tests.contract.objects import Home, config_map, everywhere, unique
 from tests.contract.wire import Answer, Server
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-
 from tests.contract.objects import Home, config_map, pod, simple
 from tests.contract.wire import Server
 
