@@ -92,8 +92,10 @@ async def test_a_warning_is_only_a_warning(server: Server, home: Home) -> None:
     )
     answer.ok(201)
     assert answer.warnings == [
-        'would violate PodSecurity "baseline:latest": privileged (container "main" must not set '
-        "securityContext.privileged=true)"
+        (
+            'would violate PodSecurity "baseline:latest": privileged (container "main" must not set '
+            "securityContext.privileged=true)"
+        )
     ]
 
 
