@@ -175,3 +175,21 @@ async def test_nobody_writes_a_role_with_more_than_they_have(world: World) -> No
     }
     code, refusal = await world.send("POST", f"{place}/rolebindings", admin, token)
     assert (code, "not currently held" in refusal["message"]) == (403, True)
+
+
+async def test_an_object_may_be_sent_in_protobuf(world: World) -> None:
+    about = b"\x0a\x02v1\x12\x09ConfigMap"
+    meta = b"\x0a\x03\x0a\x01a"
+    sent = b"k8s\x00\x0a" + bytes([len(about)]) + about + b"\x12" + bytes([len(meta)]) + meta
+    headers = {
+        "Authorization": f"Bearer {MASTER}",
+        "Content-Type": "application/vnd.kubernetes.protobuf",
+        "Accept": "application/vnd.kubernetes.protobuf,application/json",
+    }
+    target = "/api/v1/namespaces/team/configmaps"
+    reply = await world.server.handle(Request("POST", target, headers, sent))
+    assert (reply.status, reply.headers["Content-Type"]) == (201, "application/json")
+    reply = await world.server.handle(Request("POST", target, headers, sent[:-1]))
+    assert reply.status == 400
+    await world.send("DELETE", f"{target}/a")
+    assert (await world.send("GET", f"{target}/a"))[0] == 404
