@@ -1,5 +1,6 @@
 """A server with its door closed: who is let in over HTTP, reviews, tokens, and roles that gather."""
 
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 import json
@@ -49,7 +50,9 @@ class World:
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     rng = random.Random(0)
-    surroundings = Surroundings(access=Settings(make_key(rng.randbytes), {MASTER: ADMIN}))
+    surroundings = Surroundings(
+        access=Settings(make_key(rng.randbytes), {MASTER: ADMIN}, authority=b"PEM")
+    )
     async with open_storage(None, inline=True) as storage:
         server = assemble(storage, surroundings, now=lambda: NOW, rng=rng)
         await server.start()
@@ -193,3 +196,30 @@ async def test_an_object_may_be_sent_in_protobuf(world: World) -> None:
     assert reply.status == 400
     await world.send("DELETE", f"{target}/a")
     assert (await world.send("GET", f"{target}/a"))[0] == 404
+
+
+def a_secret(account: str) -> Object:
+    meta = {"name": "s", "annotations": {"kubernetes.io/service-account.name": account}}
+    return {"metadata": meta, "type": "kubernetes.io/service-account-token"}
+
+
+async def test_a_secret_of_an_account_is_filled_and_ends_with_it(world: World) -> None:
+    place = "/api/v1/namespaces/team/secrets"
+    assert (await world.send("POST", place, a_secret("bot")))[0] == 201
+    _, secret = await world.send("GET", f"{place}/s")
+    data = {name: b64decode(value) for name, value in secret["data"].items()}
+    token = data.pop("token").decode()
+    assert data == {"ca.crt": b"PEM", "namespace": b"team"}
+    _, whoami = await world.send("POST", f"{AUTHENTICATION}/selfsubjectreviews", {}, token)
+    assert whoami["status"]["userInfo"]["username"] == "system:serviceaccount:team:bot"
+    await world.send("PUT", f"{place}/s", {**secret, "data": {}})
+    _, secret = await world.send("GET", f"{place}/s")
+    assert b64decode(secret["data"]["token"]).decode() == token
+    await world.send("DELETE", "/api/v1/namespaces/team/serviceaccounts/bot")
+    assert (await world.send("GET", f"{place}/s"))[0] == 404
+
+
+async def test_a_secret_of_no_account_does_not_stay(world: World) -> None:
+    place = "/api/v1/namespaces/team/secrets"
+    assert (await world.send("POST", place, a_secret("nobody")))[0] == 201
+    assert (await world.send("GET", f"{place}/s"))[0] == 404
