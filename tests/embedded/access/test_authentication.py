@@ -198,6 +198,11 @@ def test_masters_may_be_anybody_with_the_groups_they_have(
     assert (user.name, user.groups) == (name, groups)
 
 
+def test_names_that_are_no_text_are_made_some(open_world: "World") -> None:
+    user = open_world.enter("admin", LOOK, Impersonate_User="a\udcff", Impersonate_Group="\u00e4")
+    assert (user.name, user.groups[0]) == ("a\ufffd", "\u00e4")
+
+
 async def test_impersonation_needs_the_verb_and_nothing_of_ones_own_remains(
     open_world: "World",
 ) -> None:
