@@ -223,3 +223,14 @@ async def test_a_secret_of_no_account_does_not_stay(world: World) -> None:
     place = "/api/v1/namespaces/team/secrets"
     assert (await world.send("POST", place, a_secret("nobody")))[0] == 201
     assert (await world.send("GET", f"{place}/s"))[0] == 404
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/%ff", "/apis/%ff/v1/x", "/api/v1/namespaces/%ff/pods", "/api/v1/namespaces/team/pods/%ff"],
+)
+@pytest.mark.parametrize("token", [MASTER, ""], ids=["the administrator", "nobody"])
+async def test_paths_that_are_no_text_are_answered(world: World, target: str, token: str) -> None:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    reply = await world.server.handle(Request("GET", target, headers))
+    assert reply.status in (200, 403, 404)
