@@ -114,6 +114,14 @@ def _check_header(value: Object, expected: str, body: bytes) -> None:
             )
 
 
+def check_named(body: bytes, value: Object, resource: Resource) -> None:
+    """Refuses a custom object that leaves out its kind or version."""
+    for member, told in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if not value.get(member):
+            text = body.decode(errors="replace")
+            raise _unrecognized(resource.kind, f"Object '{told}' is missing in '{text}'", body)
+
+
 def _unrecognized(kind: str, told: str, body: bytes) -> Refused:
     return bad_request(
         f"the object provided is unrecognized (must be of type {kind}): {told} ({_summary(body)})"

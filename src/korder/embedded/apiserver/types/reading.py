@@ -30,7 +30,16 @@ def of_kind(api_version: str, kind: str) -> Callable[[Any], Unknown]:
     The reader raises:
         Mismatch: a value does not fit its type.
     """
-    of = table.kind(api_version, kind)
+    return _reading(table.kind(api_version, kind))
+
+
+@cache
+def of_type(name: str) -> Callable[[Any], Unknown]:
+    """Makes the reader of a type by its name, such as `meta/v1.ObjectMeta`; else like `of_kind`."""
+    return _reading(table.named(name))
+
+
+def _reading(of: Type) -> Callable[[Any], Unknown]:
     reader = _reader(of)
 
     def read_or_tell(obj: Any) -> Unknown:
