@@ -57,7 +57,7 @@ def _measure(text: str) -> None:
             anchor, before = open_.pop()
             sizes[anchor or ""] = size - before
         elif isinstance(event, yaml.AliasEvent):
-            size += sizes.get(event.anchor, 1)
+            size += sizes.get(event.anchor or "", 1)
         elif isinstance(event, yaml.ScalarEvent):
             sizes[event.anchor or ""] = 1
         size += isinstance(event, yaml.NodeEvent)
