@@ -47,7 +47,7 @@ def written(code: int, body: bytes, form: Form, headers: Mapping[str, str] | Non
         body = _yaml(msgspec.json.decode(body))
     elif form.pretty:
         body = msgspec.json.format(body, indent=2)
-    else:
+    elif not body.endswith(b"\n"):
         body += b"\n"
     return Reply(
         code,
