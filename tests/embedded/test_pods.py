@@ -542,3 +542,23 @@ async def test_the_status_keeps_its_class_and_ends_stay_ends(client: Client) -> 
         422,
         True,
     )
+
+
+async def test_odd_but_allowed_things_are_warned_of_when_a_pod_is_new(client: Client) -> None:
+    twice = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+    request = Request(
+        "POST",
+        PODS,
+        {"Content-Type": "application/json"},
+        json.dumps(a_pod("p.q", container={"env": twice})).encode(),
+    )
+    async with await client.transport.send(request) as response:
+        made = json.loads(await response.read())
+    warned = response.headers["Warning"]
+    assert "metadata.name: this is used in the Pod's hostname" in warned
+    assert 'spec.containers[0].env[1]: hides previous definition of \\"A\\"' in warned
+    made["metadata"]["labels"]["more"] = "x"
+    again = Request("PUT", f"{PODS}/p.q", request.headers, json.dumps(made).encode())
+    async with await client.transport.send(again) as response:
+        await response.read()
+    assert (response.status, "Warning" in response.headers) == (200, False)

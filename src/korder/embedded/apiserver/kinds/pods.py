@@ -18,6 +18,7 @@ from korder.embedded.apiserver.kinds.podspec import (
     placement,
     resources,
     updates,
+    warnings,
 )
 from korder.embedded.apiserver.kinds.strategy import Causes, Object
 
@@ -82,6 +83,15 @@ class Pods(Plain):
     def check_status(self, obj: Object, old: Object) -> Causes:
         causes = super().check_status(obj, old) + check_annotations(obj, old)
         return causes + list(podstatus.check(obj, old))
+
+    def warnings(self, obj: Object) -> list[str]:
+        name = obj["metadata"].get("name", "")
+        told = list(warnings.about_name(name, "the Pod's hostname"))
+        return told + list(warnings.about("spec", obj["spec"]))
+
+    def warnings_of_change(self, obj: Object, old: Object) -> list[str]:
+        del obj, old
+        return []
 
     def before_part(self, part: str, obj: Object, old: Object) -> None:
         if part in podparts.PARTS:

@@ -22,6 +22,8 @@ _CHANGEABLE: Final = (
 class StatefulSets(Workload):
     """The strategy of StatefulSets."""
 
+    names_pods = False
+
     name_rule: names.NameRule = staticmethod(names.label)
 
     def default(self, obj: Object) -> None:
@@ -76,6 +78,8 @@ class StatefulSets(Workload):
 
 class DaemonSets(Workload):
     """The strategy of DaemonSets; they count changes of their template in an annotation."""
+
+    names_pods = False
 
     def default(self, obj: Object) -> None:
         super().default(obj)
