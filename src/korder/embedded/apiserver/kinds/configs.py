@@ -30,7 +30,8 @@ class ConfigMaps(Plain):
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         size = 0
         for key, text in data.items():
-            yield from naming.named(f"data[{key}]", key, naming.config_key)
+            if not naming.is_good(naming.config_key, key):
+                yield from naming.named(f"data[{key}]", key, naming.config_key)
             if key in binary:
                 yield fe.invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
             size += len(text) if text.isascii() else len(text.encode())

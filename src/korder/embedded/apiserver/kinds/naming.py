@@ -5,6 +5,7 @@ good one. Whoever calls says which field it was.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 import re
 from typing import Any, Final
 
@@ -157,21 +158,30 @@ def spelled(rule: str, pattern: str, *examples: str) -> str:
 
 def named(field: str, text: str, check: Check) -> Iterator[Cause]:
     """The causes of one text in a field."""
-    for said in check(text):
-        yield fielderrors.invalid(field, text, said)
+    if not is_good(check, text):
+        for said in check(text):
+            yield fielderrors.invalid(field, text, said)
+
+
+@lru_cache(maxsize=8192)
+def is_good(check: Check, text: str) -> bool:
+    """Whether there is nothing to say; labels and keys come again and again, hence the memory."""
+    return not check(text)
 
 
 def labels(field: str, given: Mapping[str, str] | None) -> Iterator[Cause]:
     """Keys and values of labels, which a server reports for the whole map."""
     for key, value in (given or {}).items():
-        yield from named(field, key, label_key)
-        yield from named(field, value, label_value)
+        if not is_good(label_key, key):
+            yield from named(field, key, label_key)
+        if not is_good(label_value, value):
+            yield from named(field, value, label_value)
 
 
 def annotations(field: str, given: Mapping[str, str] | None) -> Iterator[Cause]:
     """Keys of annotations, and how much they hold together."""
     for key in given or {}:
-        for said in label_key(key.lower()):
+        for said in () if is_good(label_key, key.lower()) else label_key(key.lower()):
             yield fielderrors.invalid(field, key, said)
     if sum(len(k.encode()) + len(v.encode()) for k, v in (given or {}).items()) > _ANNOTATIONS:
         yield fielderrors.too_long(field, _ANNOTATIONS)
@@ -208,7 +218,12 @@ def _requirement(field: str, one: Mapping[str, Any]) -> Iterator[Cause]:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    return re.fullmatch(pattern, text) is not None
+    return _matcher(pattern)(text) is not None
+
+
+@cache
+def _matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    return re.compile(pattern).fullmatch
 
 
 def _spelling(text: str, rule: str, pattern: str, *examples: str) -> list[str]:
@@ -216,4 +231,5 @@ def _spelling(text: str, rule: str, pattern: str, *examples: str) -> list[str]:
 
 
 def _length(text: str, most: int, unit: str = "bytes") -> list[str]:
-    return [f"must be no more than {most} {unit}"] if len(text.encode()) > most else []
+    size = len(text) if text.isascii() else len(text.encode())
+    return [f"must be no more than {most} {unit}"] if size > most else []

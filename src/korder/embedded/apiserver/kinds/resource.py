@@ -66,5 +66,10 @@ class Resource:
             return self.stored_as
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    @property
+    def kept_group(self) -> str:
+        """The group in which the objects are kept and judged: events are judged as those of the core."""
+        return self.stored.partition(".")[2]
+
     def subresource(self, name: str) -> Subresource | None:
         return next((each for each in self.subresources if each.name == name), None)

@@ -80,8 +80,6 @@ class Deployments(Workload):
 class ReplicaSets(Workload):
     """The strategy of ReplicaSets."""
 
-    more_selectable: tuple[str, ...] = ("status.replicas",)
-
     def default(self, obj: Object) -> None:
         super().default(obj)
         spec = obj.setdefault("spec", {})

@@ -74,7 +74,7 @@ def _step(found: re.Match[str]) -> Step:
     if found["filter"]:
         members = found["filter"][1:].split(".")
         return _filtered(members, found["operator"] == "==", found["value"].strip("'\""))
-    return _at_member(found["key"] if found["quote"] else found["member"].replace("\\", ""))
+    return _at_member((found["key"] if found["quote"] else found["member"]).replace("\\", ""))
 
 
 def _at_member(member: str) -> Step:

@@ -1,0 +1,286 @@
+"""The kinds of Kubernetes: how their objects are completed, judged and changed, and how events change groups."""
+
+from copy import deepcopy
+import random
+from typing import Any
+
+import pytest
+
+from korder.embedded.apiserver.kinds import catalogue, serviceaddresses
+from korder.embedded.apiserver.kinds.serviceaddresses import Taken
+
+Object = dict[str, Any]
+
+RESOURCES = {
+    f"{each.plural}.{each.group}" if each.group else each.plural: each
+    for each in catalogue.builtin()
+}
+
+
+def completed(name: str, **members: Any) -> Object:
+    resource = RESOURCES[name]
+    meta: Object = {"name": "a", **({"namespace": "n"} if resource.namespaced else {})}
+    obj: Object = {"metadata": meta, **deepcopy(members)}
+    resource.strategy.read(obj)
+    resource.strategy.default(obj)
+    return obj
+
+
+def created(name: str, **members: Any) -> Object:
+    obj = completed(name, **members)
+    RESOURCES[name].strategy.before_create(obj)
+    assert not RESOURCES[name].strategy.check_create(obj)
+    return obj
+
+
+def told(name: str, **members: Any) -> list[str]:
+    strategy, obj = RESOURCES[name].strategy, completed(name, **members)
+    strategy.before_create(obj)
+    return [f"{cause.field}: {cause.message}" for cause in strategy.check_create(obj)]
+
+
+def changed(name: str, before: Object, after: Object) -> list[str]:
+    strategy, old, new = (
+        RESOURCES[name].strategy,
+        completed(name, **before),
+        completed(name, **after),
+    )
+    strategy.before_create(old)
+    for obj in (old, new):
+        obj["metadata"]["resourceVersion"] = "1"
+    strategy.before_update(new, old)
+    return [f"{cause.field}: {cause.message}" for cause in strategy.check_update(new, old)]
+
+
+def test_resources_are_known_by_one_name_each() -> None:
+    paths = [(each.group, each.version, each.plural) for each in catalogue.builtin()]
+    assert len(set(paths)) == len(paths)
+
+
+def test_both_groups_keep_events_together() -> None:
+    assert RESOURCES["events"].stored == RESOURCES["events.events.k8s.io"].stored == "events"
+
+
+def test_a_namespace_begins_active_and_is_held() -> None:
+    obj = created("namespaces")
+    assert obj["status"] == {"phase": "Active"}
+    assert obj["spec"] == {"finalizers": ["kubernetes"]}
+    assert obj["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
+    assert RESOURCES["namespaces"].strategy.held(obj)
+
+
+def test_a_namespace_is_let_go_through_finalize_only() -> None:
+    strategy, old = RESOURCES["namespaces"].strategy, created("namespaces")
+    updated, finalized = deepcopy(old), deepcopy(old)
+    updated["spec"], finalized["spec"] = {}, {}
+    strategy.before_update(updated, old)
+    strategy.before_finalize(finalized, old)
+    assert strategy.held(updated)
+    assert not strategy.held(finalized)
+
+
+def test_the_phase_of_a_namespace_follows_its_deletion() -> None:
+    strategy, old = RESOURCES["namespaces"].strategy, created("namespaces")
+    old["metadata"]["resourceVersion"] = "1"
+    dying = deepcopy(old)
+    strategy.condemn(dying)
+    assert dying["status"] == {"phase": "Terminating"}
+    (cause,) = strategy.check_status(dying, old)
+    assert (
+        cause.message
+        == "Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"
+    )
+
+
+def test_texts_of_a_secret_are_stored_encoded() -> None:
+    obj = created("secrets", data={"a": "Yg=="}, stringData={"a": "c", "d": "e"})
+    assert obj["data"] == {"a": "Yw==", "d": "ZQ=="}
+    assert "stringData" not in obj
+    assert obj["type"] == "Opaque"
+
+
+@pytest.mark.parametrize("name", ["configmaps", "secrets"])
+def test_frozen_data_stay(name: str) -> None:
+    frozen = {"data": {"a": "Yg=="}, "immutable": True}
+    assert changed(name, frozen, frozen) == []
+    assert changed(name, frozen, {"data": {"a": "Yw=="}}) == [
+        "immutable: Forbidden: field is immutable when `immutable` is set",
+        "data: Forbidden: field is immutable when `immutable` is set",
+    ]
+
+
+def test_a_config_holds_a_mebibyte() -> None:
+    assert told("configmaps", data={"a": "x" * 2**20}) == []
+    assert told("configmaps", data={"a": "x" * 2**20, "b": "x"}) == [
+        "[]: Too long: may not be more than 1048576 bytes"
+    ]
+
+
+def test_typed_secrets_need_their_keys() -> None:
+    assert told("secrets", type="kubernetes.io/tls", data={"tls.crt": ""}) == [
+        "data[tls.key]: Required value"
+    ]
+
+
+def test_a_node_keeps_the_status_it_registers_with() -> None:
+    status = created("nodes", status={"capacity": {"cpu": "4"}})["status"]
+    assert status["capacity"] == status["allocatable"] == {"cpu": "4"}
+
+
+def test_pod_addresses_of_a_node_are_given_once() -> None:
+    first, second = ({"spec": {"podCIDRs": [f"10.0.{part}.0/24"]}} for part in (1, 2))
+    assert changed("nodes", {}, first) == []
+    assert changed("nodes", first, second) == [
+        'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid'
+    ]
+
+
+def test_unschedulable_is_a_field_of_every_node() -> None:
+    strategy = RESOURCES["nodes"].strategy
+    assert strategy.fields(created("nodes"))["spec.unschedulable"] == "false"
+    cordoned = created("nodes", spec={"unschedulable": True})
+    assert strategy.fields(cordoned)["spec.unschedulable"] == "true"
+
+
+def test_an_event_is_the_same_in_both_groups() -> None:
+    strategy = RESOURCES["events.events.k8s.io"].strategy
+    stored = created(
+        "events",
+        involvedObject={"kind": "Pod", "name": "p", "namespace": "n"},
+        message="m",
+        count=2,
+    )
+    shown = {"apiVersion": "v1", "kind": "Event", **deepcopy(stored)}
+    strategy.outward(shown)
+    assert shown["apiVersion"] == "events.k8s.io/v1"
+    assert (shown["note"], shown["regarding"]["name"], shown["deprecatedCount"]) == ("m", "p", 2)
+    strategy.inward(shown)
+    assert shown == {"apiVersion": "v1", "kind": "Event", **stored}
+
+
+def test_events_are_selected_by_the_names_of_both_groups() -> None:
+    event = created(
+        "events", involvedObject={"kind": "Pod", "namespace": "n"}, source={"component": "c"}
+    )
+    fields = RESOURCES["events"].strategy.fields(event)
+    assert fields["involvedObject.kind"] == fields["regarding.kind"] == "Pod"
+    assert fields["source"] == "c"
+
+
+def test_the_new_group_asks_more_of_events() -> None:
+    assert told("events", involvedObject={"namespace": "n"}) == []
+    assert "eventTime: Required value" in told("events.events.k8s.io", regarding={"namespace": "n"})
+
+
+def test_a_lease_lasts() -> None:
+    assert told("leases.coordination.k8s.io", spec={"leaseDurationSeconds": 0}) == [
+        "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"
+    ]
+
+
+def test_the_worth_of_a_priority_class_is_fixed() -> None:
+    name = "priorityclasses.scheduling.k8s.io"
+    assert changed(name, {"value": 1}, {"value": 2}) == [
+        "value: Forbidden: may not be changed in an update."
+    ]
+
+
+def test_a_binding_keeps_its_role() -> None:
+    name = "rolebindings.rbac.authorization.k8s.io"
+    one, other = ({"roleRef": {"kind": "Role", "name": role}} for role in "ab")
+    assert changed(name, one, one) == []
+    (sentence,) = changed(name, one, other)
+    assert sentence.endswith("cannot change roleRef")
+
+
+def test_webhooks_are_completed_as_a_server_stores_them() -> None:
+    hook = {
+        "name": "a.b.c",
+        "clientConfig": {"service": {"namespace": "n", "name": "s"}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "rules": [
+            {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
+        ],
+    }
+    name = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+    (stored,) = created(name, webhooks=[hook])["webhooks"]
+    assert stored["timeoutSeconds"] == 10
+    assert stored["matchPolicy"] == "Equivalent"
+    assert stored["reinvocationPolicy"] == "Never"
+    assert stored["failurePolicy"] == "Fail"
+    assert stored["namespaceSelector"] == stored["objectSelector"] == {}
+    assert stored["rules"][0]["scope"] == "*"
+    assert stored["clientConfig"]["service"]["port"] == 443
+
+
+def test_expressions_of_policies_must_compile() -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "1 +"}]}
+    name = "validatingadmissionpolicies.admissionregistration.k8s.io"
+    (sentence,) = told(name, spec=spec)
+    assert sentence.startswith(
+        'spec.validations[0].expression: Invalid value: "1 +": compilation failed: ERROR'
+    )
+
+
+def test_limits_become_defaults() -> None:
+    limit = {"type": "Container", "max": {"cpu": "2"}, "min": {"cpu": "1", "memory": "1Gi"}}
+    (stored,) = created("limitranges", spec={"limits": [limit]})["spec"]["limits"]
+    assert stored["default"] == {"cpu": "2"}
+    assert stored["defaultRequest"] == {"cpu": "2", "memory": "1Gi"}
+
+
+def test_a_quota_counts_what_is_known() -> None:
+    assert (
+        told("resourcequotas", spec={"hard": {"pods": "1", "requests.example.com/gpu": "1"}}) == []
+    )
+    assert told("resourcequotas", spec={"hard": {"pods": "500m"}}) == [
+        'spec.hard[pods]: Invalid value: "500m": must be an integer'
+    ]
+
+
+def assigned(
+    taken: Taken | None = None, old: Object | None = None, **spec: Any
+) -> tuple[Object, list[str]]:
+    obj = completed("services", spec=spec)
+    causes = serviceaddresses.assign(obj, old, taken or Taken(), random.Random(7))
+    return obj, [f"{cause.field}: {cause.message}" for cause in causes]
+
+
+def test_a_service_gets_an_address_that_is_free() -> None:
+    first, _ = assigned(ports=[{"port": 80}])
+    second, _ = assigned(Taken.by([first]), ports=[{"port": 80}])
+    assert first["spec"]["clusterIP"].startswith("10.96.")
+    assert first["spec"]["clusterIPs"] == [first["spec"]["clusterIP"]]
+    assert first["spec"]["clusterIP"] != second["spec"]["clusterIP"]
+
+
+def test_an_address_belongs_to_one_service() -> None:
+    first, causes = assigned(clusterIP="10.96.1.1", ports=[{"port": 80}])
+    assert causes == []
+    assert assigned(Taken.by([first]), clusterIP="10.96.1.1", ports=[{"port": 80}])[1] == [
+        'spec.clusterIPs: Invalid value: ["10.96.1.1"]: failed to allocate IP 10.96.1.1: provided IP is already allocated'
+    ]
+
+
+def test_a_headless_service_has_no_address() -> None:
+    obj, _ = assigned(clusterIP="None", selector={"a": "b"})
+    assert obj["spec"]["clusterIPs"] == ["None"]
+    assert obj["spec"]["ipFamilyPolicy"] == "SingleStack"
+
+
+def test_node_ports_are_given_and_kept() -> None:
+    old, _ = assigned(type="NodePort", ports=[{"port": 80}])
+    (port,) = old["spec"]["ports"]
+    assert port["nodePort"] in serviceaddresses.PORTS
+    new, causes = assigned(Taken(), old, type="NodePort", ports=[{"port": 80}])
+    assert causes == []
+    assert new["spec"]["ports"] == old["spec"]["ports"]
+    assert new["spec"]["clusterIP"] == old["spec"]["clusterIP"]
+
+
+def test_a_service_that_needs_no_node_port_gives_it_back() -> None:
+    old, _ = assigned(type="NodePort", ports=[{"port": 80}])
+    new, _ = assigned(Taken(), old, type="ClusterIP", ports=deepcopy(old["spec"]["ports"]))
+    assert "nodePort" not in new["spec"]["ports"][0]
