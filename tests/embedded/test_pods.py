@@ -452,6 +452,20 @@ async def test_containers_for_debugging_come_and_stay(client: Client) -> None:
     assert (code, '"d" may not be removed' in status["message"]) == (422, True)
 
 
+@pytest.mark.parametrize("part", ["resize", "ephemeralcontainers"])
+async def test_parts_of_a_pod_can_be_read_and_patched(client: Client, part: str) -> None:
+    made = await client.running(container={"resources": BOTH})
+    assert await client.send("GET", f"{PODS}/p/{part}") == (200, made)
+    added = {"ephemeralContainers": [{"name": "d", "image": "sh:1"}]}
+    resized = {"containers": [{"name": "a", "resources": {"requests": {"cpu": "1500m"}}}]}
+    patch = {"spec": resized if part == "resize" else added}
+    headers = {"Content-Type": "application/strategic-merge-patch+json"}
+    request = Request("PATCH", f"{PODS}/p/{part}", headers, json.dumps(patch).encode())
+    async with await client.transport.send(request) as response:
+        changed = json.loads(await response.read())
+    assert (response.status, changed["metadata"]["generation"]) == (200, 2), changed
+
+
 async def test_a_running_pod_has_a_log(client: Client) -> None:
     await client.running()
     line = "container a of pod p started from image img:1\n"
