@@ -17,6 +17,7 @@ from korder.embedded.apiserver.kinds.podspec import (
     defaults,
     placement,
     resources,
+    security,
     updates,
     warnings,
 )
@@ -66,7 +67,8 @@ class Pods(Plain):
         if spec.get("nodeName") and spec.get("schedulingGates"):
             said = "cannot be set until all schedulingGates have been cleared"
             causes.append(fielderrors.forbidden("spec.nodeName", said))
-        return causes
+        annotations = obj["metadata"].get("annotations") or {}
+        return causes + list(security.check_twice("spec", annotations, spec))
 
     def check(self, obj: Object) -> Iterator[Cause]:
         return _check(obj)

@@ -37,6 +37,7 @@ class StatefulSets(Workload):
             strategy.setdefault("rollingUpdate", {})
         if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
             strategy["rollingUpdate"].setdefault("partition", 0)
+            strategy["rollingUpdate"].pop("maxUnavailable", None)
         keeping = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
         for member in ("whenDeleted", "whenScaled"):
             keeping[member] = keeping.get(member) or "Retain"

@@ -11,7 +11,14 @@ from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import naming
 from korder.embedded.apiserver.kinds.plain import Plain
-from korder.embedded.apiserver.kinds.podspec import checks, defaults, handlers, internal, warnings
+from korder.embedded.apiserver.kinds.podspec import (
+    checks,
+    defaults,
+    handlers,
+    internal,
+    security,
+    warnings,
+)
 from korder.embedded.apiserver.kinds.strategy import Object
 
 Values = Mapping[str, Any]
@@ -81,6 +88,7 @@ def check(field: str, template: Values) -> Iterator[Cause]:
     yield from naming.annotations(f"{field}.annotations", annotations)
     yield from checks.check_annotations(f"{field}.annotations", annotations, spec)
     yield from checks.check(f"{field}.spec", spec)
+    yield from security.check_twice(f"{field}.spec", annotations, spec)
     if spec.get("ephemeralContainers"):
         said = "ephemeral containers not allowed in pod template"
         yield fielderrors.forbidden(f"{field}.spec.ephemeralContainers", said)

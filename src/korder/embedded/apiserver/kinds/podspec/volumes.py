@@ -69,7 +69,7 @@ def _check_source(field: str, volume: Values, pod: str, *, of_pod: bool) -> Iter
         if number:
             yield fielderrors.forbidden(f"{field}.{_TOLD.get(kind, kind)}", _ONE_TYPE)
             continue
-        yield from _SOURCES[kind](f"{field}.{kind}", volume[kind])
+        yield from _SOURCES[kind](f"{field}.{_CALLED.get(kind, kind)}", volume[kind])
         if kind == "ephemeral" and pod and volume.get("name"):
             name = f"{pod}-{volume['name']}"
             for said in naming.dns_subdomain(name):
@@ -79,8 +79,9 @@ def _check_source(field: str, volume: Values, pod: str, *, of_pod: bool) -> Iter
             yield fielderrors.required(f"{field}.image.reference")
 
 
+_CALLED: Final = {"gcePersistentDisk": "persistentDisk"}
 _TOLD: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""Names that a server misspells in one of its sentences."""
+"""Names that a server has only in some of its sentences."""
 
 
 def _needs(*members: str) -> Check:
@@ -88,6 +89,14 @@ def _needs(*members: str) -> Check:
         for member in members:
             if not source.get(member):
                 yield fielderrors.required(f"{field}.{member}")
+
+    return check_members
+
+
+def _needs_one(where: str, said: str, *members: str) -> Check:
+    def check_members(field: str, source: Values) -> Iterator[Cause]:
+        if not any(source.get(member) for member in members):
+            yield fielderrors.required(f"{field}{where}", said)
 
     return check_members
 
@@ -291,14 +300,21 @@ _SOURCES: Final[dict[str, Check]] = {
     "nfs": _check_nfs,
     "iscsi": _needs("targetPortal", "iqn"),
     "glusterfs": _needs("endpoints", "path"),
-    "flocker": _needs(),
+    "flocker": _needs_one(
+        "", "one of datasetName and datasetUUID is required", "datasetName", "datasetUUID"
+    ),
     "persistentVolumeClaim": _needs("claimName"),
     "rbd": _needs("monitors", "image"),
     "cinder": _needs("volumeID"),
     "cephfs": _needs("monitors"),
     "quobyte": _needs("registry", "volume"),
     "downwardAPI": _check_downward,
-    "fc": _needs(),
+    "fc": _needs_one(
+        ".targetWWNs",
+        "must specify either targetWWNs or wwids, but not both",
+        "targetWWNs",
+        "wwids",
+    ),
     "flexVolume": _needs("driver"),
     "configMap": _check_keys("name"),
     "azureFile": _needs("secretName", "shareName"),
