@@ -7,7 +7,7 @@ from typing import Any, Final
 from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import naming
-from korder.embedded.apiserver.kinds.podspec import internal, volumes
+from korder.embedded.apiserver.kinds.podspec import files, internal
 
 Values = Mapping[str, Any]
 
@@ -147,7 +147,7 @@ def _check_seccomp(field: str, profile: Values | None) -> Iterator[Cause]:
             said = "must be set when seccomp type is Localhost"
             yield fielderrors.required(f"{field}.localhostProfile", said)
         else:
-            yield from volumes.below(f"{field}.localhostProfile", path)
+            yield from files.below(f"{field}.localhostProfile", path)
     elif path is not None:
         said = "can only be set when seccomp type is Localhost"
         yield fielderrors.written(
