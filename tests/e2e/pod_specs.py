@@ -531,6 +531,27 @@ PODS: dict[str, Case] = {
         "spec.serviceAccountName": DROP,
         "spec.serviceAccount": "default",
     },
+    "a signal to stop": {f"{C}lifecycle": {"stopSignal": "SIGUSR1", "preStop": {"sleep": {"seconds": 1}}}},
+    "nothing but a signal to stop": {"spec.os": {"name": "linux"}, f"{C}lifecycle": {"stopSignal": "SIGUSR1"}},
+    "a group": {"spec.schedulingGroup": {"podGroupName": "g"}},
+    "a source of certificates": volume(projected={"sources": [{"clusterTrustBundle": {"name": "x", "path": "p"}}]}),
+    "an order of files": env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "p", "key": "K"}}),
+    "a variable from a file": {VOL: EMPTY, **env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "p", "key": "K"}})},
+    "a variable from a file of a map": {**volume(configMap={"name": "m"}), **env(valueFrom={"fileKeyRef": {"volumeName": "v", "path": "../p", "key": "K"}})},
+    "windows": {"spec.os": {"name": "windows"}},
+    "windows with what it does not have": {"spec.os": {"name": "windows"}, "spec.hostPID": True, "spec.securityContext": {"runAsUser": 1, "fsGroup": 2, "sysctls": [{"name": "kernel.x", "value": "1"}], "seLinuxOptions": {"level": "x"}}, f"{C}securityContext": {"privileged": False, "capabilities": {"add": ["X"]}, "runAsUser": 1}},
+    "linux with what it does not have": {"spec.os": {"name": "linux"}, "spec.securityContext": {"windowsOptions": {"runAsUserName": "x"}}, f"{C}securityContext": {"windowsOptions": {"runAsUserName": "y"}}},
+    "amounts for windows as a whole": {"spec.os": {"name": "windows"}, "spec.resources": {"limits": {"cpu": "1"}}},
+    "a seccomp profile said twice": {"metadata.annotations": {"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}, "spec.securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}},
+    "a disk of a vendor": volume(gcePersistentDisk={"pdName": ""}),
+    "ceph": volume(rbd={"monitors": [], "image": ""}),
+    "fibre": volume(fc={}),
+    "a flocker": volume(flocker={}),
+    "a repository": volume(gitRepo={"repository": ""}),
+    "amounts beyond all numbers": need({"memory": "1e30"}),
+    "a toleration of everything for a while": tolerate(operator="Exists", effect="NoExecute", tolerationSeconds=-5),
+    "many searches": {"spec.dnsConfig": {"searches": ["a.b"] * 33}},
+    "a claim for a token": volume(projected={"sources": [{"serviceAccountToken": {"path": "../t", "audience": "a"}}]}),
     "a bad account": {"spec.serviceAccountName": "A b"},
 }
 
@@ -756,6 +777,7 @@ MADE: dict[str, dict[str, Case]] = {
             "spec.updateStrategy": {"type": "OnDelete", "rollingUpdate": {"partition": 1}}
         },
         "no strategy that is known": {"spec.updateStrategy": {"type": "Fast"}},
+        "how many may be away": {"spec.updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}},
         "a part below nothing": {
             "spec.updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": -1}}
         },

@@ -62,13 +62,12 @@ class Sides:
         code, old = await self.ask("POST", self.path, example)
         assert code == 201, (label, old)
         path = f"{self.path}/{name}"
-        for _ in range(5):
+        while True:
             _, old = await self.ask("GET", path)
             obj = SIDES["changed"](old, then)
             code, body = await self.ask("PUT", f"{path}?dryRun=All", obj)
-            if code != 409:  # a controller was faster
-                break
-        return compared(label, code, body, *self.ours.update(obj, old))
+            if code != 409:  # no controller was faster
+                return compared(label, code, body, *self.ours.update(obj, old))
 
     async def report(self, label: str, name: str, case: tuple[Object, Object, Object]) -> str:
         first, before, then = case
@@ -76,7 +75,7 @@ class Sides:
         code, old = await self.ask("POST", self.path, example)
         assert code == 201, (label, old)
         path = f"{self.path}/{name}/status"
-        for _ in range(20):
+        while True:
             _, old = await self.ask("GET", path)
             if before:
                 code, old = await self.ask("PUT", path, SIDES["changed"](old, before))
@@ -84,9 +83,8 @@ class Sides:
                     continue
             obj = SIDES["changed"](old, then)
             code, body = await self.ask("PUT", f"{path}?dryRun=All", obj)
-            if code != 409:  # a controller was faster
-                break
-        return compared(label, code, body, *self.ours.status(obj, old))
+            if code != 409:  # no controller was faster
+                return compared(label, code, body, *self.ours.status(obj, old))
 
 
 def compared(label: str, code: int, body: Object, made: Object, causes: Any) -> str:
@@ -99,8 +97,8 @@ def compared(label: str, code: int, body: Object, made: Object, causes: Any) -> 
         return f"{label}: server {code} {body.get('message')}"
     if causes:
         return f"{label}: server accepts it, ours {causes}"
-    theirs, mine = shown(body), shown(made)
-    return "" if theirs == mine else f"{label}: server {theirs}\n   ours {mine}"
+    stored, kept = shown(body), shown(made)
+    return "" if stored == kept else f"{label}: server {stored}\n   ours {kept}"
 
 
 def shown(obj: Object) -> str:

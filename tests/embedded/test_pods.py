@@ -452,6 +452,20 @@ async def test_containers_for_debugging_come_and_stay(client: Client) -> None:
     assert (code, '"d" may not be removed' in status["message"]) == (422, True)
 
 
+@pytest.mark.parametrize("part", ["resize", "ephemeralcontainers"])
+async def test_parts_of_a_pod_can_be_read_and_patched(client: Client, part: str) -> None:
+    made = await client.running(container={"resources": BOTH})
+    assert await client.send("GET", f"{PODS}/p/{part}") == (200, made)
+    added = {"ephemeralContainers": [{"name": "d", "image": "sh:1"}]}
+    resized = {"containers": [{"name": "a", "resources": {"requests": {"cpu": "1500m"}}}]}
+    patch = {"spec": resized if part == "resize" else added}
+    headers = {"Content-Type": "application/strategic-merge-patch+json"}
+    request = Request("PATCH", f"{PODS}/p/{part}", headers, json.dumps(patch).encode())
+    async with await client.transport.send(request) as response:
+        changed = json.loads(await response.read())
+    assert (response.status, changed["metadata"]["generation"]) == (200, 2), changed
+
+
 async def test_a_running_pod_has_a_log(client: Client) -> None:
     await client.running()
     line = "container a of pod p started from image img:1\n"
@@ -542,3 +556,23 @@ async def test_the_status_keeps_its_class_and_ends_stay_ends(client: Client) -> 
         422,
         True,
     )
+
+
+async def test_odd_but_allowed_things_are_warned_of_when_a_pod_is_new(client: Client) -> None:
+    twice = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+    request = Request(
+        "POST",
+        PODS,
+        {"Content-Type": "application/json"},
+        json.dumps(a_pod("p.q", container={"env": twice})).encode(),
+    )
+    async with await client.transport.send(request) as response:
+        made = json.loads(await response.read())
+    warned = response.headers["Warning"]
+    assert "metadata.name: this is used in the Pod's hostname" in warned
+    assert 'spec.containers[0].env[1]: hides previous definition of \\"A\\"' in warned
+    made["metadata"]["labels"]["more"] = "x"
+    again = Request("PUT", f"{PODS}/p.q", request.headers, json.dumps(made).encode())
+    async with await client.transport.send(again) as response:
+        await response.read()
+    assert (response.status, "Warning" in response.headers) == (200, False)

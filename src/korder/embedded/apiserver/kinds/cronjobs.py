@@ -21,6 +21,8 @@ _ZONE: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 class CronJobs(Workload):
     """The strategy of CronJobs."""
 
+    template = "spec.jobTemplate.spec.template"
+
     def default(self, obj: Object) -> None:
         super().default(obj)
         spec = obj.setdefault("spec", {})

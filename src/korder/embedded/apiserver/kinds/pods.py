@@ -17,7 +17,9 @@ from korder.embedded.apiserver.kinds.podspec import (
     defaults,
     placement,
     resources,
+    security,
     updates,
+    warnings,
 )
 from korder.embedded.apiserver.kinds.strategy import Causes, Object
 
@@ -65,7 +67,8 @@ class Pods(Plain):
         if spec.get("nodeName") and spec.get("schedulingGates"):
             said = "cannot be set until all schedulingGates have been cleared"
             causes.append(fielderrors.forbidden("spec.nodeName", said))
-        return causes
+        annotations = obj["metadata"].get("annotations") or {}
+        return causes + list(security.check_twice("spec", annotations, spec))
 
     def check(self, obj: Object) -> Iterator[Cause]:
         return _check(obj)
@@ -82,6 +85,15 @@ class Pods(Plain):
     def check_status(self, obj: Object, old: Object) -> Causes:
         causes = super().check_status(obj, old) + check_annotations(obj, old)
         return causes + list(podstatus.check(obj, old))
+
+    def warnings(self, obj: Object) -> list[str]:
+        name = obj["metadata"].get("name", "")
+        told = list(warnings.about_name(name, "the Pod's hostname"))
+        return told + list(warnings.about("spec", obj["spec"]))
+
+    def warnings_of_change(self, obj: Object, old: Object) -> list[str]:
+        del obj, old
+        return []
 
     def before_part(self, part: str, obj: Object, old: Object) -> None:
         if part in podparts.PARTS:

@@ -22,6 +22,8 @@ _CHANGEABLE: Final = (
 class StatefulSets(Workload):
     """The strategy of StatefulSets."""
 
+    names_pods = False
+
     name_rule: names.NameRule = staticmethod(names.label)
 
     def default(self, obj: Object) -> None:
@@ -35,6 +37,7 @@ class StatefulSets(Workload):
             strategy.setdefault("rollingUpdate", {})
         if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
             strategy["rollingUpdate"].setdefault("partition", 0)
+            strategy["rollingUpdate"].pop("maxUnavailable", None)
         keeping = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
         for member in ("whenDeleted", "whenScaled"):
             keeping[member] = keeping.get(member) or "Retain"
@@ -76,6 +79,8 @@ class StatefulSets(Workload):
 
 class DaemonSets(Workload):
     """The strategy of DaemonSets; they count changes of their template in an annotation."""
+
+    names_pods = False
 
     def default(self, obj: Object) -> None:
         super().default(obj)

@@ -120,6 +120,11 @@ class Strategy:
         del obj
         return []
 
+    def warnings_of_change(self, obj: Object, old: Object) -> list[str]:
+        """What a client should be told about a change that is accepted."""
+        del old
+        return self.warnings(obj)
+
     def fields(self, obj: Object) -> Mapping[str, str]:
         """The values of the selectable fields of a stored object; resources that share storage give the same ones."""
         meta = obj["metadata"]

@@ -11,7 +11,14 @@ from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import naming
 from korder.embedded.apiserver.kinds.plain import Plain
-from korder.embedded.apiserver.kinds.podspec import checks, defaults, handlers, internal
+from korder.embedded.apiserver.kinds.podspec import (
+    checks,
+    defaults,
+    handlers,
+    internal,
+    security,
+    warnings,
+)
 from korder.embedded.apiserver.kinds.strategy import Object
 
 Values = Mapping[str, Any]
@@ -23,11 +30,25 @@ _UNMATCHED: Final = "`selector` does not match template `labels`"
 class Workload(Plain):
     """A kind that makes pods; its status begins with the numbers that Go writes even if they are zero."""
 
+    template = "spec.template"
+    """Where the template stands."""
+    names_pods = True
+    """Whether a server warns of names that do not fit into the names of hosts."""
+
     def before_create(self, obj: Object) -> None:
         super().before_create(obj)
         blank: Object = {"metadata": {}}
         self.read(blank)
         obj["status"] = blank.get("status") or {}
+
+    def warnings(self, obj: Object) -> list[str]:
+        name = obj["metadata"].get("name", "")
+        told = warnings.about_name(name, "Pod names and hostnames") if self.names_pods else ()
+        return [*told, *_odd(self.template, obj)]
+
+    def warnings_of_change(self, obj: Object, old: Object) -> list[str]:
+        changed = obj["metadata"].get("generation") != old["metadata"].get("generation")
+        return _odd(self.template, obj) if changed else []
 
 
 class PodTemplates(Plain):
@@ -39,6 +60,17 @@ class PodTemplates(Plain):
 
     def check(self, obj: Object) -> Iterator[Cause]:
         return check("template", obj.get("template") or {})
+
+    def warnings(self, obj: Object) -> list[str]:
+        return _odd("template", obj)
+
+
+def _odd(path: str, obj: Object) -> list[str]:
+    """What is odd about the template that stands at a path."""
+    holder: Values = obj
+    for member in (*path.split("."), "spec"):
+        holder = holder.get(member) or {}
+    return list(warnings.about(f"{path}.spec", holder))
 
 
 def complete(holder: Object) -> None:
@@ -56,6 +88,7 @@ def check(field: str, template: Values) -> Iterator[Cause]:
     yield from naming.annotations(f"{field}.annotations", annotations)
     yield from checks.check_annotations(f"{field}.annotations", annotations, spec)
     yield from checks.check(f"{field}.spec", spec)
+    yield from security.check_twice(f"{field}.spec", annotations, spec)
     if spec.get("ephemeralContainers"):
         said = "ephemeral containers not allowed in pod template"
         yield fielderrors.forbidden(f"{field}.spec.ephemeralContainers", said)

@@ -208,7 +208,7 @@ async def _replace(call: Call, options: WriteOptions, make: Make, record: Record
     obj = ownership.keep_times(old, obj)
     attributes.object = obj
     await call.world.chain.validate(attributes)
-    call.warnings += rules.warnings(obj) + attributes.warnings
+    call.warnings += rules.warnings(obj, old) + attributes.warnings
     return await _store_changed(call, options, obj, record, attributes.alongside)
 
 
@@ -217,7 +217,7 @@ class _Rules(NamedTuple):
 
     before: Callable[[Object, Object], None]
     check: Callable[[Object, Object], list[Cause]]
-    warnings: Callable[[Object], list[str]]
+    warnings: Callable[[Object, Object], list[str]]
 
 
 def _rules(call: Call) -> _Rules:
@@ -228,14 +228,16 @@ def _rules(call: Call) -> _Rules:
         case "finalize":
             return _Rules(strategy.before_finalize, strategy.check_finalize, _no_warnings)
         case "" | "scale":
-            return _Rules(strategy.before_update, strategy.check_update, strategy.warnings)
+            return _Rules(
+                strategy.before_update, strategy.check_update, strategy.warnings_of_change
+            )
         case part:
             before, check = partial(strategy.before_part, part), partial(strategy.check_part, part)
             return _Rules(before, check, _no_warnings)
 
 
-def _no_warnings(obj: Object) -> list[str]:
-    del obj
+def _no_warnings(obj: Object, old: Object) -> list[str]:
+    del obj, old
     return []
 
 

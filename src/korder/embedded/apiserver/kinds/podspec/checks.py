@@ -13,10 +13,12 @@ from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import naming
 from korder.embedded.apiserver.kinds.podspec import (
     containers,
+    defaults,
     internal,
     placement,
     resources,
     security,
+    systems,
     volumes,
 )
 from korder.embedded.apiserver.kinds.podspec.containers import Surroundings
@@ -232,9 +234,23 @@ def _check_last(field: str, spec: Values) -> Iterator[Cause]:
         yield from containers.one_of(f"{field}.preemptionPolicy", spec["preemptionPolicy"], known)
     if spec.get("overhead"):
         yield from resources.check(f"{field}.overhead", {"limits": spec["overhead"]})
-    system = spec.get("os")
-    if system is not None:
-        if not system.get("name"):
-            yield fielderrors.required(f"{field}.os.name")
-        elif system["name"] not in ("linux", "windows"):
-            yield fielderrors.not_supported(f"{field}.os", system["name"], ("linux", "windows"))
+    yield from systems.check(field, spec)
+    yield from _check_files(field, spec)
+
+
+def _check_files(field: str, spec: Values) -> Iterator[Cause]:
+    """Variables that are read from files need a volume to which a container can write."""
+    volumes_of_pod = {one.get("name", ""): one for one in spec.get("volumes") or ()}
+    for kind in defaults.CONTAINERS:
+        for at, container in enumerate(spec.get(kind) or ()):
+            for number, variable in enumerate(container.get("env") or ()):
+                ref = (variable.get("valueFrom") or {}).get("fileKeyRef")
+                if ref is None:
+                    continue
+                name = ref.get("volumeName", "")
+                where = f"{field}.{kind}[{at}].env[{number}].valueFrom.fileKeyRef.volumeName"
+                if name not in volumes_of_pod:
+                    yield fielderrors.not_found(where, name)
+                elif volumes_of_pod[name].get("emptyDir") is None:
+                    said = "referenced volume must be of type emptyDir"
+                    yield fielderrors.invalid(where, name, said)

@@ -58,6 +58,7 @@ def of_template(spec: Object) -> None:
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
+    spec.pop("schedulingGroup", None)
     for volume in _items(spec, "volumes"):
         _of_volume(volume)
     for kind in CONTAINERS:
@@ -116,7 +117,15 @@ def pull_policy(image: str) -> str:
     return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
 
 
+def _drop_unserved(container: Object) -> None:
+    """Takes out what the real server does not serve either, as long as a feature is young."""
+    hooks = container.get("lifecycle")
+    if hooks and hooks.pop("stopSignal", None) is not None and not hooks:
+        del container["lifecycle"]
+
+
 def _of_container(container: Object) -> None:
+    _drop_unserved(container)
     _fill(
         container,
         imagePullPolicy=pull_policy(container.get("image") or ""),
@@ -153,6 +162,7 @@ def _of_volume(volume: Object) -> None:
 def _of_projected(source: Object) -> None:
     _fill_missing(source, defaultMode=420)
     for one in _items(source, "sources"):
+        one.pop("clusterTrustBundle", None)
         _of_items(one.get("downwardAPI") or {})
         _fill_missing(one.get("serviceAccountToken"), expirationSeconds=3600)
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.fielderrors import Cause
-from korder.embedded.apiserver.kinds.podspec import volumes
+from korder.embedded.apiserver.kinds.podspec import files
 
 Values = Mapping[str, Any]
 
@@ -54,12 +54,12 @@ def _check_mounts(
 
 def _check_options(field: str, where: str, mount: Values, container: Values) -> Iterator[Cause]:
     if mount.get("subPath"):
-        yield from volumes.below(f"{field}.subPath", mount["subPath"])
+        yield from files.below(f"{field}.subPath", mount["subPath"])
     if mount.get("subPathExpr"):
         if mount.get("subPath"):
             said = "subPathExpr and subPath are mutually exclusive"
             yield fielderrors.invalid(f"{where}.subPathExpr", mount["subPathExpr"], said)
-        yield from volumes.below(f"{field}.subPathExpr", mount["subPathExpr"])
+        yield from files.below(f"{field}.subPathExpr", mount["subPathExpr"])
     propagation = mount.get("mountPropagation")
     if propagation is not None and propagation not in _PROPAGATION:
         yield fielderrors.not_supported(f"{field}.mountPropagation", propagation, _PROPAGATION)

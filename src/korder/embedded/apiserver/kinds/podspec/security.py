@@ -7,11 +7,13 @@ from typing import Any, Final
 from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import naming
-from korder.embedded.apiserver.kinds.podspec import internal, volumes
+from korder.embedded.apiserver.kinds.podspec import files, internal
 
 Values = Mapping[str, Any]
 
 _MOST: Final = 2**31 - 1
+_POD_SECCOMP: Final = "seccomp.security.alpha.kubernetes.io/pod"
+_CONTAINER_SECCOMP: Final = "container.seccomp.security.alpha.kubernetes.io/"
 _PROFILES: Final = "Localhost", "RuntimeDefault", "Unconfined"
 _SEGMENT: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _KERNEL: Final = rf"^({_SEGMENT}[\./])*{_SEGMENT}$"
@@ -102,6 +104,35 @@ def _check_escalation(field: str, given: Values) -> Iterator[Cause]:
         yield fielderrors.written(field, told, said)
 
 
+def check_twice(field: str, annotations: Mapping[str, str], spec: Values) -> Iterator[Cause]:
+    """A seccomp profile that stands in an old annotation too must be the same there."""
+    said = {_POD_SECCOMP: (f"{field}.securityContext", spec.get("securityContext") or {})}
+    for kind in ("initContainers", "containers", "ephemeralContainers"):
+        for at, container in enumerate(spec.get(kind) or ()):
+            where = f"{field}.{kind}[{at}].securityContext"
+            key = f"{_CONTAINER_SECCOMP}{container.get('name', '')}"
+            said[key] = where, container.get("securityContext") or {}
+    for key, (where, context) in said.items():
+        profile = context.get("seccompProfile")
+        if key in annotations and profile is not None:
+            yield from _check_same(f"{where}.seccompProfile", annotations[key], profile)
+
+
+def _check_same(field: str, annotation: str, profile: Values) -> Iterator[Cause]:
+    local = annotation.startswith("localhost/")
+    known = {
+        "Unconfined": annotation == "unconfined",
+        "RuntimeDefault": annotation in ("runtime/default", "docker/default"),
+        "Localhost": local,
+    }
+    if not known.get(profile.get("type", ""), True):
+        said = "seccomp type in annotation and field must match"
+        yield fielderrors.forbidden(f"{field}.type", said)
+    elif local and annotation.removeprefix("localhost/") != profile.get("localhostProfile"):
+        said = "seccomp profile in annotation and field must match"
+        yield fielderrors.forbidden(f"{field}.localhostProfile", said)
+
+
 def _check_seccomp(field: str, profile: Values | None) -> Iterator[Cause]:
     if profile is None:
         return
@@ -116,7 +147,7 @@ def _check_seccomp(field: str, profile: Values | None) -> Iterator[Cause]:
             said = "must be set when seccomp type is Localhost"
             yield fielderrors.required(f"{field}.localhostProfile", said)
         else:
-            yield from volumes.below(f"{field}.localhostProfile", path)
+            yield from files.below(f"{field}.localhostProfile", path)
     elif path is not None:
         said = "can only be set when seccomp type is Localhost"
         yield fielderrors.written(

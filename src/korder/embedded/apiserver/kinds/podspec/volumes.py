@@ -4,27 +4,22 @@ Sources that every cluster has are checked in full; of those that belong to one 
 missing. `checks` calls this for the volumes, `containers` for the mounts.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from korder.api import quantity
 from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import naming
-from korder.embedded.apiserver.kinds.podspec import environment
+from korder.embedded.apiserver.kinds.podspec import files
 
 Values = Mapping[str, Any]
-Check = Callable[[str, Values], Iterator[Cause]]
+Check = files.Check
 
-_ONE_TYPE: Final = "may not specify more than 1 volume type"
-_MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 _HOST_TYPES: Final = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
 )  # fmt: skip
 _ACCESS: Final = "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"
-_PROJECTIONS: Final = (
-    "secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate",
-)  # fmt: skip
 
 
 def check(
@@ -67,9 +62,9 @@ def _check_source(field: str, volume: Values, pod: str, *, of_pod: bool) -> Iter
         yield fielderrors.required(field, "must specify a volume type")
     for number, kind in enumerate(given):
         if number:
-            yield fielderrors.forbidden(f"{field}.{_TOLD.get(kind, kind)}", _ONE_TYPE)
+            yield fielderrors.forbidden(f"{field}.{_TOLD.get(kind, kind)}", files.ONE_TYPE)
             continue
-        yield from _SOURCES[kind](f"{field}.{kind}", volume[kind])
+        yield from _SOURCES[kind](f"{field}.{_CALLED.get(kind, kind)}", volume[kind])
         if kind == "ephemeral" and pod and volume.get("name"):
             name = f"{pod}-{volume['name']}"
             for said in naming.dns_subdomain(name):
@@ -79,15 +74,15 @@ def _check_source(field: str, volume: Values, pod: str, *, of_pod: bool) -> Iter
             yield fielderrors.required(f"{field}.image.reference")
 
 
+_CALLED: Final = {"gcePersistentDisk": "persistentDisk"}
 _TOLD: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""Names that a server misspells in one of its sentences."""
+"""Names that a server has only in some of its sentences."""
 
 
-def _needs(*members: str) -> Check:
+def _needs_one(where: str, said: str, *members: str) -> Check:
     def check_members(field: str, source: Values) -> Iterator[Cause]:
-        for member in members:
-            if not source.get(member):
-                yield fielderrors.required(f"{field}.{member}")
+        if not any(source.get(member) for member in members):
+            yield fielderrors.required(f"{field}{where}", said)
 
     return check_members
 
@@ -104,116 +99,23 @@ def _check_host(field: str, source: Values) -> Iterator[Cause]:
     if not path:
         yield fielderrors.required(f"{field}.path")
         return
-    yield from _no_steps_back(f"{field}.path", path)
+    yield from files.no_steps_back(f"{field}.path", path)
     kind = source.get("type")
     if kind is not None and kind not in _HOST_TYPES:
         yield fielderrors.not_supported(f"{field}.type", kind, _HOST_TYPES)
 
 
 def _check_git(field: str, source: Values) -> Iterator[Cause]:
-    yield from _needs("repository")(field, source)
-    yield from below(f"{field}.directory", source.get("directory", ""))
-
-
-def _check_keys(named: str) -> Check:
-    def check_files(field: str, source: Values) -> Iterator[Cause]:
-        yield from _needs(named)(field, source)
-        yield from _check_mode(f"{field}.defaultMode", source.get("defaultMode"))
-        for at, item in enumerate(source.get("items") or ()):
-            yield from _check_key(f"{field}.items[{at}]", item)
-
-    return check_files
-
-
-def _check_key(field: str, item: Values) -> Iterator[Cause]:
-    yield from _needs("key", "path")(field, item)
-    yield from _inside(f"{field}.path", item.get("path", ""))
-    yield from _check_mode(f"{field}.mode", item.get("mode"))
-
-
-def _check_mode(field: str, mode: int | None) -> Iterator[Cause]:
-    if mode is not None and not 0 <= mode <= 0o777:
-        yield fielderrors.invalid(field, mode, _MODE)
+    yield from files.needs("repository")(field, source)
+    yield from files.below(f"{field}.directory", source.get("directory", ""))
 
 
 def _check_nfs(field: str, source: Values) -> Iterator[Cause]:
-    yield from _needs("server", "path")(field, source)
+    yield from files.needs("server", "path")(field, source)
     if not source.get("path", "").startswith("/"):
         yield fielderrors.invalid(
             f"{field}.path", source.get("path", ""), "must be an absolute path"
         )
-
-
-def _check_downward(field: str, source: Values) -> Iterator[Cause]:
-    yield from _check_mode(f"{field}.defaultMode", source.get("defaultMode"))
-    for item in source.get("items") or ():
-        yield from _check_file(field, item)
-
-
-def _check_file(field: str, item: Values) -> Iterator[Cause]:
-    yield from _needs("path")(field, item)
-    yield from _inside(f"{field}.path", item.get("path", ""))
-    ref, amount = item.get("fieldRef"), item.get("resourceFieldRef")
-    if ref is not None:
-        yield from environment.check_field(f"{field}.fieldRef", ref, environment.IN_FILES)
-        if amount is not None:
-            said = "fieldRef and resourceFieldRef can not be specified simultaneously"
-            yield fielderrors.invalid(field, "resource", said)
-    elif amount is not None:
-        yield from environment.check_amount(f"{field}.resourceFieldRef", amount, of_volume=True)
-    else:
-        yield fielderrors.required(field, "one of fieldRef and resourceFieldRef is required")
-    yield from _check_mode(f"{field}.mode", item.get("mode"))
-
-
-def _check_projected(field: str, source: Values) -> Iterator[Cause]:
-    yield from _check_mode(f"{field}.defaultMode", source.get("defaultMode"))
-    taken: set[str] = set()
-    for at, one in enumerate(source.get("sources") or ()):
-        where = f"{field}.sources[{at}]"
-        given = [kind for kind in _PROJECTIONS if one.get(kind) is not None]
-        for kind in given:
-            yield from _check_projection(field, f"{where}.{kind}", kind, one[kind])
-            yield from _check_taken(field, kind, one[kind], taken)
-        if len(given) > 1:
-            yield fielderrors.forbidden(where, f"{_ONE_TYPE} per source")
-
-
-def _check_projection(field: str, where: str, kind: str, source: Values) -> Iterator[Cause]:
-    if kind in ("secret", "configMap"):
-        yield from _needs("name")(where, source)
-        for at, item in enumerate(source.get("items") or ()):
-            yield from _check_key(f"{where}.items[{at}]", item)
-    elif kind == "downwardAPI":
-        for item in source.get("items") or ():
-            yield from _check_file(where, item)
-    elif kind == "serviceAccountToken":
-        yield from _check_token(field, where, source)
-    elif not source.get("path") and kind == "clusterTrustBundle":
-        yield fielderrors.required(f"{where}.path")
-
-
-def _check_token(field: str, where: str, source: Values) -> Iterator[Cause]:
-    seconds = source.get("expirationSeconds", 0)
-    if seconds < 600:
-        said = "may not specify a duration less than 10 minutes"
-        yield fielderrors.invalid(f"{where}.expirationSeconds", seconds, said)
-    if seconds > 2**32:
-        said = "may not specify a duration larger than 2^32 seconds"
-        yield fielderrors.invalid(f"{where}.expirationSeconds", seconds, said)
-    if source.get("path"):
-        yield from _inside(f"{field}.path", source["path"])
-    else:
-        yield fielderrors.required(f"{field}.path")
-
-
-def _check_taken(field: str, kind: str, source: Values, taken: set[str]) -> Iterator[Cause]:
-    for item in source.get("items") or ():
-        path = item.get("path", "")
-        if path and path in taken:
-            told = path if kind == "downwardAPI" else source.get("name", "")
-            yield fielderrors.invalid(field, told, "conflicting duplicate paths")
-        taken.add(path)
 
 
 def _check_claim(field: str, source: Values) -> Iterator[Cause]:
@@ -285,49 +187,38 @@ _SOURCES: Final[dict[str, Check]] = {
     "emptyDir": _check_empty,
     "hostPath": _check_host,
     "gitRepo": _check_git,
-    "gcePersistentDisk": _needs("pdName"),
-    "awsElasticBlockStore": _needs("volumeID"),
-    "secret": _check_keys("secretName"),
+    "gcePersistentDisk": files.needs("pdName"),
+    "awsElasticBlockStore": files.needs("volumeID"),
+    "secret": files.check_keys("secretName"),
     "nfs": _check_nfs,
-    "iscsi": _needs("targetPortal", "iqn"),
-    "glusterfs": _needs("endpoints", "path"),
-    "flocker": _needs(),
-    "persistentVolumeClaim": _needs("claimName"),
-    "rbd": _needs("monitors", "image"),
-    "cinder": _needs("volumeID"),
-    "cephfs": _needs("monitors"),
-    "quobyte": _needs("registry", "volume"),
-    "downwardAPI": _check_downward,
-    "fc": _needs(),
-    "flexVolume": _needs("driver"),
-    "configMap": _check_keys("name"),
-    "azureFile": _needs("secretName", "shareName"),
-    "vsphereVolume": _needs("volumePath"),
-    "photonPersistentDisk": _needs("pdID"),
-    "portworxVolume": _needs("volumeID"),
-    "azureDisk": _needs("diskName", "diskURI"),
-    "storageos": _needs("volumeName"),
-    "projected": _check_projected,
-    "scaleIO": _needs("gateway", "system", "volumeName"),
+    "iscsi": files.needs("targetPortal", "iqn"),
+    "glusterfs": files.needs("endpoints", "path"),
+    "flocker": _needs_one(
+        "", "one of datasetName and datasetUUID is required", "datasetName", "datasetUUID"
+    ),
+    "persistentVolumeClaim": files.needs("claimName"),
+    "rbd": files.needs("monitors", "image"),
+    "cinder": files.needs("volumeID"),
+    "cephfs": files.needs("monitors"),
+    "quobyte": files.needs("registry", "volume"),
+    "downwardAPI": files.check_downward,
+    "fc": _needs_one(
+        ".targetWWNs",
+        "must specify either targetWWNs or wwids, but not both",
+        "targetWWNs",
+        "wwids",
+    ),
+    "flexVolume": files.needs("driver"),
+    "configMap": files.check_keys("name"),
+    "azureFile": files.needs("secretName", "shareName"),
+    "vsphereVolume": files.needs("volumePath"),
+    "photonPersistentDisk": files.needs("pdID"),
+    "portworxVolume": files.needs("volumeID"),
+    "azureDisk": files.needs("diskName", "diskURI"),
+    "storageos": files.needs("volumeName"),
+    "projected": files.check_projected,
+    "scaleIO": files.needs("gateway", "system", "volumeName"),
     "csi": _check_csi,
     "ephemeral": _check_claim,
     "image": _check_image,
 }
-
-
-def below(field: str, path: str) -> Iterator[Cause]:
-    """A path that stays below where it begins."""
-    if path.startswith("/"):
-        yield fielderrors.invalid(field, path, "must be a relative path")
-    yield from _no_steps_back(field, path)
-
-
-def _inside(field: str, path: str) -> Iterator[Cause]:
-    yield from below(field, path)
-    if path.startswith("..") and not path.startswith("../"):
-        yield fielderrors.invalid(field, path, "must not start with '..'")
-
-
-def _no_steps_back(field: str, path: str) -> Iterator[Cause]:
-    if ".." in path.split("/"):
-        yield fielderrors.invalid(field, path, "must not contain '..'")
