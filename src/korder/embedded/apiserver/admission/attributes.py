@@ -82,17 +82,18 @@ class Chain:
     """All plugins, in order."""
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
-        self._plugins = tuple(plugins)
+        self._changing = [each for each in plugins if type(each).mutate is not Plugin.mutate]
+        self._judging = [each for each in plugins if type(each).validate is not Plugin.validate]
 
     async def mutate(self, attributes: Attributes) -> None:
         """Lets all plugins change the object, a second time if one of them asks for it."""
-        for plugin in self._plugins:
+        for plugin in self._changing:
             await plugin.mutate(attributes)
         if attributes.rounds.again:
             attributes.rounds.second = True
-            for plugin in self._plugins:
+            for plugin in self._changing:
                 await plugin.mutate(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
-        for plugin in self._plugins:
+        for plugin in self._judging:
             await plugin.validate(attributes)
