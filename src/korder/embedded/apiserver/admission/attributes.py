@@ -3,7 +3,7 @@
 `serving` makes the attributes and runs the chain; plugins read the rest of the world through a `View`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -50,6 +50,7 @@ class Attributes:
         warnings: What the client is to be told.
         alongside: Writes that have to happen with this one or not at all, such as a quota's new usage. If one of them
             conflicts, the whole request begins again.
+        afterwards: What plugins wait to do until the write is over, however it ended; `over` does it.
         rounds: Whether the plugins mutate once or twice.
     """
 
@@ -65,7 +66,13 @@ class Attributes:
     options: Object = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     alongside: list[Write] = field(default_factory=list)
+    afterwards: list[Callable[[], None]] = field(default_factory=list)
     rounds: Rounds = field(default_factory=Rounds)
+
+    def over(self) -> None:
+        """Says that the write was made, refused or given up."""
+        while self.afterwards:
+            self.afterwards.pop()()
 
 
 class Plugin:
