@@ -47,6 +47,7 @@ class World:
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
+        self.attempts = 0
         self.chain = Chain(default_plugins(View(storage), lambda: NOW, random.Random(1)))
 
     async def put(self, resource: Resource | str, obj: Object, namespace: str = "") -> None:
@@ -106,6 +107,7 @@ class World:
         """Writes with all that goes alongside, and begins again if somebody was faster."""
         while True:
             attributes = await self.ask(resource, obj, name=name, keep_turn=turns)
+            self.attempts += 1
             key = Key(resource.stored, "ns", name)
             await asyncio.sleep(0)
             try:
@@ -343,6 +345,7 @@ class TestQuotas:
         )
         assert len(world.storage.page("pods", "ns").records) == 5
         assert world.get("resourcequotas", "q")["status"]["used"] == {"pods": "5"}
+        assert (world.attempts == 5) == turns
 
     async def test_what_is_not_known_is_not_charged(self, world: World) -> None:
         await world.put("resourcequotas", a_quota({"pods": "5", "count/secrets": "1"}), "ns")
