@@ -11,7 +11,6 @@ import pytest
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.admission.attributes import Attributes, Chain, Operation, Plugin
 from korder.embedded.apiserver.admission.plugins import default_plugins
-from korder.embedded.apiserver.admission.priority import PRIORITY_CLASSES
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.kinds.strategy import Strategy
 from korder.embedded.apiserver.refusal import Refused
@@ -125,8 +124,6 @@ async def world() -> AsyncIterator[World]:
         world = World(storage)
         await world.put(NAMESPACES, {"metadata": {"name": "ns"}, "status": {"phase": "Active"}})
         await world.put("serviceaccounts", {"metadata": {"name": "default"}}, "ns")
-        for each in PRIORITY_CLASSES:
-            await world.put(CLASSES, each)
         yield world
 
 
