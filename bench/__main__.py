@@ -4,7 +4,7 @@ import sys
 
 from rich.console import Console
 
-from bench import fanout, informer_list, micro, storage
+from bench import embedded, fanout, informer_list, micro, storage
 from bench.table import publish
 
 BENCHMARKS = {
@@ -12,6 +12,10 @@ BENCHMARKS = {
     ("informer-list",): informer_list.measure,
     ("queue-event",): micro.queue_event,
     ("store-event",): micro.store_event,
+    ("embedded-create",): embedded.create,
+    ("embedded-list",): embedded.list_pages,
+    ("embedded-ready",): embedded.ready,
+    ("embedded-memory",): embedded.memory,
     ("storage-create",): storage.create,
     ("storage-list",): storage.list_pages,
     ("storage-watchers",): storage.watchers,

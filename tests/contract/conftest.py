@@ -1,6 +1,6 @@
 """The servers that the contract is held against: a kube-apiserver with nothing around it, and the embedded one.
 
-Each test runs once on each. The real one is marked `e2e`; no controllers run beside it, so that nothing moves unless a test
+Each test runs once on each, in a namespace of its own. The real one is marked `e2e`; no controllers run beside it, so that nothing moves unless a test
 moves it. Both are asked in real time, because webhooks are called over real sockets.
 """
 
@@ -15,9 +15,9 @@ import yaml
 
 from korder.net.client import HttpTransport
 from korder.net.tls import ClientTls, RotatingTls
-from korder.runtime.clock import Clock
+from korder.runtime.clock import SystemClock
 from korder.testing.controlplane import ControlPlane
-from korder.testing.embedded import embedded_server
+from korder.testing.embedded import EmbeddedServer, embedded_server
 
 HERE = Path(__file__).parent
 
@@ -32,7 +32,9 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
     """A kube-apiserver on its etcd. It is told of a controller manager, because without one it would not ask for service accounts."""
-    plane = ControlPlane(without={"kube-scheduler"})
+    plane = ControlPlane(
+        without={"kube-scheduler"}, flags={"kube-apiserver": ["--allow-privileged=true"]}
+    )
 
     async def start() -> None:
         await plane.etcd.start()
@@ -43,30 +45,36 @@ def plane() -> Iterator[ControlPlane]:
     asyncio.run(plane.stop())
 
 
+@pytest.fixture(scope="session")
+def ours() -> Iterator[EmbeddedServer]:
+    """The embedded server, without controllers; it belongs to no loop, as little as a real one."""
+    with asyncio.Runner() as runner:
+        running = embedded_server(SystemClock())
+        yield runner.run(running.__aenter__())
+        runner.run(running.__aexit__(None, None, None))
+
+
 @pytest.fixture(
     params=[
         "embedded",
         pytest.param("real", marks=[pytest.mark.e2e, pytest.mark.timeout(60)]),
     ]
 )
-def where(request: pytest.FixtureRequest) -> ControlPlane | None:
-    """The real plane, or nothing for the embedded server."""
-    if request.param == "embedded":
-        return None
-    plane: ControlPlane = request.getfixturevalue("plane")
-    return plane
+def where(request: pytest.FixtureRequest) -> ControlPlane | EmbeddedServer:
+    """The server of the session under which the test runs."""
+    found: ControlPlane | EmbeddedServer
+    found = request.getfixturevalue("plane" if request.param == "real" else "ours")
+    return found
 
 
 @pytest.fixture
-async def server(where: ControlPlane | None, clock: Clock) -> AsyncIterator[Server]:
+async def server(where: ControlPlane | EmbeddedServer) -> AsyncIterator[Server]:
     """The server under test."""
-    if where is None:
-        async with embedded_server(clock) as ours:
-            yield Server(
-                ours.transport(),
-                ours.admin_token,
-                lambda: ours.storage.compact(ours.storage.version),
-            )
+    if isinstance(where, EmbeddedServer):
+        storage = where.storage
+        yield Server(
+            where.transport(), where.admin_token, lambda: storage.compact(storage.version)
+        )
         return
     transport, token = _connected(where)
     yield Server(transport, token, lambda: _forget(where))

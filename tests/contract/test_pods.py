@@ -52,15 +52,13 @@ async def test_a_binding_needs_a_target(server: Server, a: str) -> None:
     answer = await server.post(
         f"{a}/binding", simple("v1", "Binding", "a", target={"kind": "Node"})
     )
-    status = answer.refused(422, "Invalid")
-    assert status["details"]["causes"][0]["field"] == "target.name"
+    answer.fails("target.name: Required value")
 
 
 async def test_a_binding_goes_to_a_node(server: Server, a: str) -> None:
     target = {"kind": "Minion", "name": "n"}
     answer = await server.post(f"{a}/binding", simple("v1", "Binding", "a", target=target))
-    status = answer.refused(422, "Invalid")
-    assert status["details"]["causes"][0]["field"] == "target.kind"
+    answer.fails('target.kind: Unsupported value: "Minion": supported values: "Node", "<empty>"')
 
 
 async def test_a_pod_that_is_not_there_cannot_be_bound(server: Server, home: Home) -> None:
@@ -181,13 +179,6 @@ async def test_a_budget_that_was_not_seen_yet_asks_for_patience(
     assert answer.headers["Retry-After"] == "10"
 
 
-async def test_an_eviction_may_name_the_uid(server: Server, a: str) -> None:
-    options = {"preconditions": {"uid": "other"}}
-    body = simple("policy/v1", "Eviction", "a", deleteOptions=options)
-    (await server.post(f"{a}/eviction", body)).refused(409, "Conflict")
-    assert (await server.get(a)).status == 200
-
-
 async def test_an_eviction_must_name_its_pod(server: Server, a: str) -> None:
     answer = await server.post(f"{a}/eviction", simple("policy/v1", "Eviction", "other"))
     answer.refused(400, "BadRequest", "name in URL does not match name in Eviction object")
@@ -201,7 +192,7 @@ async def test_the_node_of_a_pod_stays_in_its_status_path(server: Server, a: str
 
 async def test_a_pod_has_no_log_before_it_has_a_node(server: Server, a: str) -> None:
     answer = await server.get(f"{a}/log")
-    assert (answer.status, answer.text) == (200, "")
+    assert (answer.status, answer.text) == (204, "")
 
 
 async def test_a_log_is_of_a_container_that_exists(server: Server, a: str) -> None:

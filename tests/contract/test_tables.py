@@ -139,7 +139,7 @@ async def test_a_watch_of_tables_names_columns_once(server: Server, home: Home) 
         (await server.post(path, config_map("b"))).ok()
         second = await watch.next()
     assert first["object"]["kind"] == "Table"
-    assert [each["name"] for each in first["object"]["columnDefinitions"]][0] == "Name"
+    assert next(each["name"] for each in first["object"]["columnDefinitions"]) == "Name"
     assert second["object"]["columnDefinitions"] is None
     assert second["object"]["rows"][0]["cells"][0] == "b"
 

@@ -23,7 +23,7 @@ from korder.runtime.clock import Clock
 HOST = "127.0.0.1"
 HERE = Path(__file__).parent
 CASES = SimpleNamespace(**runpy.run_path(str(HERE / "webhook_cases.py")))
-SIDES = SimpleNamespace(**runpy.run_path(str(HERE / "admission_sides.py")))
+SIDES = SimpleNamespace(**runpy.run_path(str(HERE / "webhook_sides.py")))
 
 
 @pytest.fixture
@@ -49,7 +49,11 @@ async def transport(settings: dict[str, Any]) -> AsyncIterator[Transport]:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("cases", [CASES.WEBHOOKS, CASES.POLICIES], ids=["webhooks", "policies"])
+@pytest.mark.parametrize(
+    "cases",
+    [CASES.WEBHOOKS, CASES.PATCHES, CASES.POLICIES],
+    ids=["webhooks", "patches", "policies"],
+)
 async def test_admission_decides_what_a_real_server_decides(
     cases: Sequence[Any], transport: Transport, namespace: str, clock: Clock
 ) -> None:

@@ -422,6 +422,63 @@ WEBHOOKS = (
 )
 
 
+def _operation(name: str, *operations: Object) -> Case:
+    """A patch of a webhook on an object with a list and a map; not stored, because of the finalizers."""
+    return Case(
+        f"patch-{name}",
+        (hook(answering(patch(*operations)), **M),),
+        object={"data": {"a": "1", "b": "2"}, "metadata": {"finalizers": ["x.y/a", "x.y/b"]}},
+        dry_run=True,
+    )
+
+
+def _at(op: str, path: str, *value: Any, **more: Any) -> Object:
+    return {"op": op, "path": path, **({"value": value[0]} if value else {}), **more}
+
+
+LIST = "/metadata/finalizers"
+PATCHES = (
+    _operation("replace", _at("replace", "/data/a", "9")),
+    _operation("replace-without-parent", _at("replace", "/none/a", "9")),
+    _operation("replace-past-the-end", _at("replace", f"{LIST}/7", "x.y/z")),
+    _operation("remove", _at("remove", "/data/a")),
+    _operation("remove-without-parent", _at("remove", "/none/a")),
+    _operation("remove-past-the-end", _at("remove", f"{LIST}/7")),
+    _operation("remove-item", _at("remove", f"{LIST}/0")),
+    _operation("add-at-the-end", _at("add", f"{LIST}/-", "x.y/c")),
+    _operation("add-first", _at("add", f"{LIST}/0", "x.y/c")),
+    _operation("add-past-the-end", _at("add", f"{LIST}/7", "x.y/c")),
+    _operation("add-no-index", _at("add", f"{LIST}/one", "x.y/c")),
+    _operation("add-into-a-text", _at("add", "/data/a/b", "x")),
+    _operation("move", _at("move", "/data/c", **{"from": "/data/a"})),
+    _operation("move-nothing", _at("move", "/data/c", **{"from": "/data/none"})),
+    _operation("move-from-nowhere", _at("move", "/data/c", **{"from": "/none/none"})),
+    _operation("copy", _at("copy", "/data/c", **{"from": "/data/a"})),
+    _operation("copy-from-nowhere", _at("copy", "/data/c", **{"from": "/none/none"})),
+    _operation("test", _at("test", "/data/a", "1"), _at("add", "/data/c", "3")),
+    _operation("test-fails", _at("test", "/data/a", "2"), _at("add", "/data/c", "3")),
+    _operation("test-nothing-is-null", _at("test", "/data/none", None), _at("add", "/data/c", "3")),
+    _operation("test-nothing-is-something", _at("test", "/data/none", "1")),
+    _operation("test-without-parent", _at("test", "/none/none", "1")),
+    _operation("unknown", _at("twist", "/data/a", "1")),
+    _operation("without-a-path", {"op": "add", "value": "1"}),
+    _operation(
+        "whole",
+        _at(
+            "replace",
+            "",
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "patch-whole", "labels": {"a": "b"}},
+            },
+        ),
+    ),
+    _operation("escaped", _at("add", "/metadata/labels/x.y~1z", "1")),
+    _operation("two", _at("add", "/data/c", "3"), _at("remove", "/data/none")),
+)
+
+
 def policy(
     *validations: Object, mutations: tuple[Object, ...] = (), bindings: Any = None, **spec: Any
 ) -> Policy:

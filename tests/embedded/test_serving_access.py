@@ -8,15 +8,12 @@ from typing import Any
 
 import pytest
 
-from korder.embedded.apiserver.access import policy
-from korder.embedded.apiserver.access.door import ADMIN, Door, Settings
+from korder.embedded.apiserver.access.door import ADMIN, Settings
 from korder.embedded.apiserver.access.rbac import CLUSTER_ROLES
 from korder.embedded.apiserver.access.tokens import make_key
-from korder.embedded.apiserver.server import ApiServer, Parts
-from korder.embedded.apiserver.serving.asking import sites, specials
-from korder.embedded.apiserver.serving.gathering import Gathering
-from korder.embedded.apiserver.storage import Create, Key, open_storage
-from korder.embedded.apiserver.view import View, draft
+from korder.embedded.apiserver.assembly import Surroundings, assemble
+from korder.embedded.apiserver.server import ApiServer
+from korder.embedded.apiserver.storage import Key, open_storage
 from korder.net.http import Request
 
 Object = dict[str, Any]
@@ -26,8 +23,6 @@ MASTER = "admin"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ACCESS = "/apis/authorization.k8s.io/v1"
 AUTHENTICATION = "/apis/authentication.k8s.io/v1"
-PLURALS = {"Role": "roles", "RoleBinding": "rolebindings"}
-PLURALS |= {f"Cluster{kind}": f"cluster{plural}" for kind, plural in PLURALS.items()}
 
 
 class World:
@@ -54,24 +49,10 @@ class World:
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     rng = random.Random(0)
+    surroundings = Surroundings(access=Settings(make_key(rng.randbytes), {MASTER: ADMIN}))
     async with open_storage(None, inline=True) as storage:
-        for obj in policy.defaults():
-            meta = obj["metadata"]
-            resource = f"{PLURALS[obj['kind']]}.rbac.authorization.k8s.io"
-            key = Key(resource, meta.get("namespace", ""), meta["name"])
-            await storage.write(Create(key, draft(obj)))
-        settings = Settings(make_key(rng.randbytes), {MASTER: ADMIN})
-        door = Door(View(storage), settings, lambda: NOW, rng)
-        parts = Parts(
-            enter=door.enter,
-            specials=specials(door),
-            sites=sites(door, "127.0.0.1:6443"),
-            bootstrap=(),
-        )
-        server = ApiServer(storage, now=lambda: NOW, rng=rng, parts=parts)
-        roles = server.world.registry.find("rbac.authorization.k8s.io", "v1", "clusterroles")
-        assert roles is not None
-        server.world.followers[CLUSTER_ROLES] = Gathering(server.world, roles).follow
+        server = assemble(storage, surroundings, now=lambda: NOW, rng=rng)
+        await server.start()
         world = World(server)
         for path, name in (
             ("/api/v1/namespaces", "team"),
@@ -80,6 +61,7 @@ async def world() -> AsyncIterator[World]:
             code, _ = await world.send("POST", path, {"metadata": {"name": name}})
             assert code == 201
         yield world
+        await server.close()
 
 
 async def a_token(world: World) -> str:
@@ -171,3 +153,25 @@ async def test_accounts_may_learn_how_to_check_tokens(world: World) -> None:
     assert (code, keys["keys"][0]["alg"]) == (200, "ES256")
     assert (await world.send("GET", "/openid/v1/jwks", token=""))[0] == 403
     assert (await world.send("POST", "/openid/v1/jwks"))[0] == 405
+
+
+async def test_nobody_writes_a_role_with_more_than_they_have(world: World) -> None:
+    rule = {"verbs": ["create"], "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["*"]}
+    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "writer"}
+    subject = {"kind": "ServiceAccount", "name": "bot"}
+    place = f"{RBAC}/namespaces/team"
+    await world.send("POST", f"{place}/roles", {"metadata": {"name": "writer"}, "rules": [rule]})
+    binding = {"metadata": {"name": "writer"}, "roleRef": ref, "subjects": [subject]}
+    await world.send("POST", f"{place}/rolebindings", binding)
+    token = await a_token(world)
+    less = {"metadata": {"name": "less"}, "rules": [rule | {"resources": ["roles"]}]}
+    assert (await world.send("POST", f"{place}/roles", less, token))[0] == 201
+    more = {"metadata": {"name": "more"}, "rules": [rule | {"verbs": ["*"]}]}
+    code, refusal = await world.send("POST", f"{place}/roles", more, token)
+    assert (code, "not currently held" in refusal["message"]) == (403, True)
+    admin = {
+        "metadata": {"name": "admin"},
+        "roleRef": ref | {"kind": "ClusterRole", "name": "admin"},
+    }
+    code, refusal = await world.send("POST", f"{place}/rolebindings", admin, token)
+    assert (code, "not currently held" in refusal["message"]) == (403, True)

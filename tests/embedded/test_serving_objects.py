@@ -158,4 +158,5 @@ async def test_a_definition_brings_a_resource_and_takes_it_away(client: Client) 
     _, groups = await client.send("GET", "/apis")
     assert "example.com" in [group["name"] for group in groups["groups"]]
     await client.send("DELETE", f"{CRDS}/widgets.example.com")
-    assert (await client.send("GET", WIDGETS))[0] == 404
+    reply = await client.transport.send(Request("GET", WIDGETS))
+    assert (reply.status, await reply.read()) == (404, b"404 page not found\n")

@@ -154,7 +154,7 @@ def test_a_schema_without_end_is_refused() -> None:
     schema: Any = {}
     for _ in range(5000):
         schema = {"properties": {"a": schema}}
-    crd = {"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}}
+    crd = {"spec": {"versions": [{"name": 1, "schema": {"openAPIV3Schema": schema}}]}}
     with pytest.raises(Mismatch, match="exceeded max depth"):
         read("CustomResourceDefinition", crd)
 

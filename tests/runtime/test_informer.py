@@ -8,9 +8,9 @@ import random
 import pytest
 
 from korder.api.core import CONFIG_MAPS, ConfigMap
-from korder.api.meta import Key
+from korder.api.meta import Key, Kind, Object
 from korder.kube.client import Client
-from korder.runtime.informer import Informer, Scope
+from korder.runtime.informer import Informer, Informers, Scope
 from korder.runtime.metrics import Metrics
 from korder.runtime.store import Change
 from korder.testing.faults import Fault, FaultyTransport, Rule, watches
@@ -167,6 +167,19 @@ async def test_our_own_write_is_shown_only_where_the_watch_will_show_it(
         informer.wrote(await client.get(CONFIG_MAPS, Key("ns", "a")))
         assert written["kind"] == "ConfigMap"
         assert (informer.reader.get(Key("ns", "a")) is not None) == visible
+
+
+async def test_our_own_write_is_not_shown_if_it_was_read_as_less(server: MemoryServer) -> None:
+    """Who only needs metadata reads all kinds as objects; others must still find what they know."""
+    client = Client(server.connect(), rng=random.Random(1))
+    informers = Informers(client, Metrics())
+    maps = informers.of(CONFIG_MAPS)
+    server.create(PATH, a_config_map("a", "b"))
+    bare = Kind("", "v1", "ConfigMap", "configmaps", Object)
+    informers.wrote(bare, await client.get(bare, Key("ns", "a")))
+    assert maps.reader.get(Key("ns", "a")) is None
+    informers.wrote(CONFIG_MAPS, await client.get(CONFIG_MAPS, Key("ns", "a")))
+    assert values(maps) == {"a": "b"}
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -186,7 +186,9 @@ class Server:
             answer.force_close()
         except Exception:
             log.exception("stream failed", method=raw.method, path=raw.path)
-            answer.force_close()
+            if raw.transport is not None:
+                raw.transport.abort()
+            return
         finally:
             self._streams.pop(raw.protocol, None)
         with contextlib.suppress(ConnectionError):

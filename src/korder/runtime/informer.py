@@ -185,9 +185,10 @@ class Informers:
         return iter(self._informers.values())
 
     def wrote(self, kind: Kind[HasMetadata], obj: HasMetadata) -> None:
-        """Lets every informer of the kind show our own write at once."""
+        """Lets every informer of the kind show our own write at once; an answer that was read as less is left to the watch."""
         for informer in self._of_kind(kind):
-            informer.wrote(obj)
+            if isinstance(obj, informer.kind.model):
+                informer.wrote(obj)
 
     def deleted(self, kind: Kind[HasMetadata], key: Key, uid: str) -> None:
         """Lets every informer of the kind hide what is surely gone."""

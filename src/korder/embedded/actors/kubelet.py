@@ -14,6 +14,7 @@ from korder.api import core, instant, noderoom
 from korder.api.core import NODES, PODS, Container, Pod
 from korder.api.meta import JSON, Key, key_of
 from korder.api.plan import NOTHING, Delete, Patch, PatchType, Plan
+from korder.embedded.actors import podmaking
 from korder.embedded.actors.nodes import Nodes
 from korder.runtime.manager import Manager
 
@@ -71,8 +72,10 @@ class Kubelet:
             return NOTHING
         if pod.metadata.deletion_timestamp is not None:
             return self._end(pod, now)
-        if core.is_finished(pod) or pod.status.start_time is not None:
+        if core.is_finished(pod):
             return NOTHING
+        if pod.status.start_time is not None:
+            return NOTHING if podmaking.is_ready(pod) else _status(pod, _ready_again(now))
         return self._admit(pod, now)
 
     def _end(self, pod: Pod, now: datetime) -> Plan:
@@ -158,6 +161,12 @@ def _running(pod: Pod, now: datetime) -> dict[str, JSON]:
             for container in pod.spec.init_containers
         ],
     }
+
+
+def _ready_again(now: datetime) -> dict[str, JSON]:
+    """What a kubelet says of a pod that others took for lost with its node."""
+    ready: JSON = {"type": "Ready", "status": "True", "lastTransitionTime": instant.render(now)}
+    return {"conditions": [ready]}
 
 
 def _container(container: Container, at: str, *, done: bool = False) -> JSON:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from korder.api import instant
+from korder.api import core, instant
 from korder.api.core import LEASES, NODES, Node
 from korder.api.meta import JSON, Key
 from korder.api.plan import NOTHING, Create, Patch, PatchType, Plan, Step
@@ -94,6 +94,8 @@ class Nodes:
             steps.append(Create(NODES, _registration(name, self._shapes[name], now)))
         elif any(taint.key == NOT_READY for taint in node.spec.taints):
             steps.append(_without_not_ready(node))
+        if node is not None and not core.is_ready(node):
+            steps.append(_ready_again(node, now))
         steps.append(_heartbeat(name, now))
         return Plan().then(*steps).wake(now + HEARTBEAT)
 
@@ -105,7 +107,21 @@ def _registration(name: str, shape: Shape, now: datetime) -> dict[str, JSON]:
         "kubernetes.io/arch": "amd64",
         **shape.labels,
     }
-    ready: JSON = {
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": [dict(taint) for taint in shape.taints]},
+        "status": {
+            "capacity": shape.capacity,
+            "allocatable": shape.capacity,
+            "conditions": [_ready(now)],
+            "addresses": [{"type": "Hostname", "address": name}],
+            "nodeInfo": _NODE_INFO,
+        },
+    }
+
+
+def _ready(now: datetime) -> JSON:
+    return {
         "type": "Ready",
         "status": "True",
         "reason": "KubeletReady",
@@ -113,17 +129,18 @@ def _registration(name: str, shape: Shape, now: datetime) -> dict[str, JSON]:
         "lastHeartbeatTime": instant.render(now),
         "lastTransitionTime": instant.render(now),
     }
-    return {
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"taints": [dict(taint) for taint in shape.taints]},
-        "status": {
-            "capacity": shape.capacity,
-            "allocatable": shape.capacity,
-            "conditions": [ready],
-            "addresses": [{"type": "Hostname", "address": name}],
-            "nodeInfo": _NODE_INFO,
-        },
-    }
+
+
+def _ready_again(node: Node, now: datetime) -> Patch:
+    """What a kubelet says when it finds that others have given up its node."""
+    return Patch(
+        NODES,
+        Key("", node.metadata.name),
+        {"status": {"conditions": [_ready(now)]}},
+        PatchType.STRATEGIC,
+        subresource="status",
+        uid=node.metadata.uid,
+    )
 
 
 _NODE_INFO: JSON = {

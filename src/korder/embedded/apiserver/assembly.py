@@ -13,6 +13,7 @@ from uuid import UUID
 from korder.embedded.apiserver.access import door as access, policy
 from korder.embedded.apiserver.access.action import Action
 from korder.embedded.apiserver.access.door import Door
+from korder.embedded.apiserver.access.rbac import CLUSTER_ROLES
 from korder.embedded.apiserver.access.user import (
     AUTHENTICATED,
     User,
@@ -24,7 +25,7 @@ from korder.embedded.apiserver.admission.expressions import Ask
 from korder.embedded.apiserver.admission.plugins import default_plugins
 from korder.embedded.apiserver.admission.policies.mutating import MutatingPolicies
 from korder.embedded.apiserver.admission.policies.validating import ValidatingPolicies
-from korder.embedded.apiserver.admission.roleguard import GROUP, RoleGuard
+from korder.embedded.apiserver.admission.roleguard import RoleGuard
 from korder.embedded.apiserver.admission.serviceaddresses import ServiceAddresses
 from korder.embedded.apiserver.admission.webhooks import (
     Caller,
@@ -86,9 +87,7 @@ def assemble(
         bootstrap=(*bootstrap.OBJECTS, *policy.defaults()),
     )
     server = ApiServer(storage, now=now, rng=rng, settings=surroundings.settings, parts=parts)
-    roles = registry.find(GROUP, "v1", "clusterroles")
-    assert roles is not None  # noqa: S101  the catalogue has them
-    server.world.followers[roles.stored] = Gathering(server.world, roles).follow
+    server.world.followers[CLUSTER_ROLES] = Gathering(server.world).follow
     return server
 
 

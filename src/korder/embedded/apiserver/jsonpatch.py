@@ -8,6 +8,15 @@ from typing import Any
 
 from korder.api import patch as rfc
 
+_VERBS = {
+    "add": 'add operation does not apply: doc is missing path: "{path}": missing value',
+    "remove": 'remove operation does not apply: doc is missing path: "{path}": missing value',
+    "replace": "replace operation does not apply: doc is missing path: {path}: missing value",
+    "move": "move operation does not apply: doc is missing from path: {path}: missing value",
+    "copy": "copy operation does not apply: doc is missing from path: {path}: missing value",
+    "test": "test operation does not apply: is missing path: {path}: missing value",
+}
+
 
 class NotApplicable(ValueError):
     """The patch does not fit the document."""
@@ -25,56 +34,75 @@ def apply(document: Any, operations: list[Any]) -> Any:
         NotApplicable: another operation cannot be carried out.
     """
     for operation in operations:
+        written = operation if isinstance(operation, dict) else {}
         try:
-            document = rfc.apply_json(document, [operation])
+            document = rfc.apply_json(document, _forgiven([operation], written, document))
         except (rfc.InvalidPatch, rfc.PatchFailed):
-            written = operation if isinstance(operation, dict) else {}
-            if not _is_forgiven(written, document):
-                raise _refusal(written, document) from None
-            if written["op"] == "replace":
-                document = rfc.apply_json(document, [{**written, "op": "add"}])
+            raise _refusal(written, document) from None
     return document
 
 
-def _is_forgiven(operation: dict[str, Any], document: Any) -> bool:
+def _forgiven(operations: list[Any], written: dict[str, Any], document: Any) -> list[Any]:
     """A member that is not there can be replaced, and is as good as null for a test; the standard says otherwise."""
-    parent, _, key = str(operation.get("path", "")).rpartition("/")
-    verb = operation.get("op")
-    if not key or verb not in ("replace", "test") or "value" not in operation:
-        return False
-    home = _found(document, parent)
-    if not isinstance(home, dict):
-        return False
-    return verb == "replace" or (operation["value"] is None and _unescaped(key) not in home)
+    verb, path = written.get("op"), written.get("path")
+    if verb not in ("replace", "test") or not isinstance(path, str) or "value" not in written:
+        return operations
+    parent, _, key = path.rpartition("/")
+    home = _found(document, parent) if path else None
+    if not isinstance(home, dict) or _unescaped(key) in home:
+        return operations
+    if verb == "replace":
+        return [{**written, "op": "add"}]
+    return [] if written["value"] is None else operations
 
 
 def _refusal(operation: dict[str, Any], document: Any) -> NotApplicable:
-    path, verb = str(operation.get("path", "")), operation.get("op")
+    verb, path, source = (operation.get(each) for each in ("op", "path", "from"))
+    if not isinstance(verb, str) or verb not in _VERBS:
+        return NotApplicable(f"Unexpected kind: {verb or 'unknown'}")
+    if not isinstance(path, str):
+        return NotApplicable(f"{verb} operation failed to decode path: missing value")
+    if verb in ("move", "copy"):
+        return _not_from(verb, str(source), document)
     parent, _, key = path.rpartition("/")
-    missing = f'doc is missing path: "{path}": missing value'
-    match verb:
-        case "test":
-            return TestFailed(f"testing value {path} failed: test failed")
-        case "remove" if _found(document, parent) is not None:
-            why = f"Unable to remove nonexistent key: {key}: missing value"
-            return NotApplicable(f"error in remove for path: '{path}': {why}")
-        case "replace":
-            what = "key" if _found(document, parent) is not None else "path"
-            missing = f"doc is missing {what}: {path}: missing value"
-        case "move" | "copy":
-            missing = f"doc is missing from path: {operation.get('from', '')}: missing value"
-        case "add" | "remove":
-            pass
-        case _:
-            return NotApplicable(f"Unexpected kind: {verb or 'unknown'}")
-    return NotApplicable(f"{verb} operation does not apply: {missing}")
+    home = _found(document, parent)
+    if home is None:
+        return NotApplicable(_VERBS[verb].format(path=path))
+    return _not_at(verb, path, home, key)
+
+
+def _not_at(verb: str, path: str, home: Any, key: str) -> NotApplicable:
+    if verb == "test":
+        return TestFailed(f"testing value {path} failed: test failed")
+    if verb == "replace":
+        missing = f"doc is missing key: {path}: missing value"
+        return NotApplicable(f"replace operation does not apply: {missing}")
+    return NotApplicable(f"error in {verb} for path: '{path}': {_trouble(verb, home, key)}")
+
+
+def _not_from(verb: str, source: str, document: Any) -> NotApplicable:
+    parent, _, key = source.rpartition("/")
+    home = _found(document, parent)
+    if home is None or verb == "copy":
+        return NotApplicable(_VERBS[verb].format(path=source))
+    return NotApplicable(f"error in move for path: '{key}': {_trouble('remove', home, key)}")
+
+
+def _trouble(verb: str, home: Any, key: str) -> str:
+    if not isinstance(home, list):
+        return f"Unable to remove nonexistent key: {key}: missing value"
+    if key.isdecimal():
+        return f"Unable to access invalid index: {key}: invalid index referenced"
+    syntax = f'strconv.Atoi: parsing "{key}": invalid syntax'
+    return syntax if verb == "remove" else f"value was not a proper array index: '{key}': {syntax}"
 
 
 def _found(document: Any, pointer: str) -> Any:
+    """The object or list at a place; None if there is none."""
     copy: Any = {"op": "copy", "from": f"/at{pointer}", "path": "/to"}
     try:
         both: Any = rfc.apply_json({"at": document}, [copy])
-        return both["to"]
+        return both["to"] if isinstance(both["to"], dict | list) else None
     except (rfc.InvalidPatch, rfc.PatchFailed):
         return None
 

@@ -23,13 +23,13 @@ class Ports(NamedTuple):
     controller_manager: int
 
 
-def etcd(files: Files, ports: Ports) -> Flags:
-    """A cluster of one that never waits for the disk."""
+def etcd(files: Files, ports: Ports, *, durable: bool) -> Flags:
+    """A cluster of one, which waits for the disk only if it is to be durable."""
     clients = f"http://{LOOPBACK}:{ports.etcd}"
     peers = f"http://{LOOPBACK}:{ports.etcd_peers}"
     return (
         f"--data-dir={files.etcd_data}",
-        "--unsafe-no-fsync",
+        *(() if durable else ("--unsafe-no-fsync",)),
         f"--listen-client-urls={clients}",
         f"--advertise-client-urls={clients}",
         f"--listen-peer-urls={peers}",

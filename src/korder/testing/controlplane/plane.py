@@ -5,7 +5,7 @@ Tests start one with `async with ControlPlane() as plane:` and talk to it throug
 to no event loop: it may be started in one and used in another.
 
 Every plane is thrown away at its end, so ending it is a power cut for all parts: there is nothing worth a shutdown.
-etcd does not wait for the disk for the same reason; do not ask questions about durability here.
+etcd does not wait for the disk for the same reason, unless the question is about durability (`durable`).
 """
 
 import asyncio
@@ -57,6 +57,7 @@ class ControlPlane:
             "kube-controller-manager" nobody makes service accounts, so pods do not need one.
         scheduler: Fields to put over those of the scheduler's configuration, such as `profiles` or `leaderElection`.
         flags: More flags for a program, by its name.
+        durable: Let etcd sync every write to the disk, as it does in a cluster that is not thrown away.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class ControlPlane:
         without: Collection[str] = (),
         scheduler: Mapping[str, object] | None = None,
         flags: Mapping[str, Sequence[str]] | None = None,
+        durable: bool = False,
     ) -> None:
         self.programs = installed.find() if programs is None else installed.checked(programs)
         self.users = frozenset((ADMIN, *users))
@@ -90,7 +92,10 @@ class ControlPlane:
             files.write_audit_policy(audit)
 
         self.etcd = self._part(
-            ETCD, told.etcd(files, ports), f"{self._etcd_url}/readyz", grace=ETCD_GRACE
+            ETCD,
+            told.etcd(files, ports, durable=durable),
+            f"{self._etcd_url}/readyz",
+            grace=ETCD_GRACE,
         )
         self.apiserver = self._part(
             APISERVER,

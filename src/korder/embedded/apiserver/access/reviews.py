@@ -16,7 +16,7 @@ from korder.embedded.apiserver.access.questions import AUTHORIZATION
 from korder.embedded.apiserver.access.rbac import GROUP as RBAC, Rbac, joined
 from korder.embedded.apiserver.access.rules import Rule
 from korder.embedded.apiserver.access.tokens import BadToken
-from korder.embedded.apiserver.access.user import User
+from korder.embedded.apiserver.access.user import User, user_info
 from korder.embedded.apiserver.fielderrors import quote
 
 AUTHENTICATION = "authentication.k8s.io"
@@ -146,18 +146,6 @@ class Reviews:
             "spec": {},
             "status": status,
         }
-
-
-def user_info(user: User) -> Object:
-    """Somebody as reviews and admission requests show them."""
-    info: Object = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(user.extra[key]) for key in sorted(user.extra)}
-    return info
 
 
 def _part(rule: Rule, *wanted: str) -> Object:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 import re
+from typing import Any
 
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
@@ -49,3 +50,15 @@ def node_name(username: str) -> str:
     """The name of the node, if it is the user name of one."""
     found = _NODE.fullmatch(username)
     return "" if found is None else found[1]
+
+
+def user_info(user: User) -> dict[str, Any]:
+    """Somebody as reviews and admission requests show them."""
+    info: dict[str, Any] = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(user.extra[key]) for key in sorted(user.extra)}
+    return info

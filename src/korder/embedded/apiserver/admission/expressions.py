@@ -13,67 +13,12 @@ from typing import Any, Final
 from korder.embedded.apiserver.admission import reviews
 from korder.embedded.apiserver.admission.attributes import Attributes
 from korder.embedded.apiserver.kinds.resource import Resource
-from korder.embedded.apiserver.schemas import cel, celauthorizer, celsource
-from korder.embedded.apiserver.schemas.schemanodes import Node, compile_node
+from korder.embedded.apiserver.schemas import cel, celadmission, celauthorizer, celsource
 
 Object = dict[str, Any]
 Ask = celauthorizer.Ask
 
-_TEXT: Final = {"type": "string"}
-_TIME: Final = {"type": "string", "format": "date-time"}
-_TEXTS: Final = {"type": "array", "items": _TEXT}
-_LABELS: Final = {"type": "object", "additionalProperties": _TEXT}
-
-
-def _struct(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, celsource.UNESCAPED: True}
-
-
-_KIND: Final = _struct(group=_TEXT, version=_TEXT, kind=_TEXT)
-_RESOURCE: Final = _struct(group=_TEXT, version=_TEXT, resource=_TEXT)
-_REQUEST: Final = compile_node(
-    _struct(
-        kind=_KIND,
-        resource=_RESOURCE,
-        subResource=_TEXT,
-        requestKind=_KIND,
-        requestResource=_RESOURCE,
-        requestSubResource=_TEXT,
-        name=_TEXT,
-        namespace=_TEXT,
-        operation=_TEXT,
-        userInfo=_struct(
-            username=_TEXT,
-            uid=_TEXT,
-            groups=_TEXTS,
-            extra={"type": "object", "additionalProperties": _TEXTS},
-        ),
-        dryRun={"type": "boolean"},
-        options={},
-    )
-)
-_NAMESPACE: Final = compile_node(
-    _struct(
-        metadata=_struct(
-            name=_TEXT,
-            generateName=_TEXT,
-            namespace=_TEXT,
-            labels=_LABELS,
-            annotations=_LABELS,
-            UID=_TEXT,
-            creationTimestamp=_TIME,
-            deletionGracePeriodSeconds={"type": "integer"},
-            deletionTimestamp=_TIME,
-            generation={"type": "integer"},
-            resourceVersion=_TEXT,
-            finalizers=_TEXTS,
-        ),
-        spec=_struct(finalizers=_TEXTS),
-        status=_struct(phase=_TEXT, conditions={"type": "array", "items": {}}),
-    )
-)
 _MEMBER: Final = re.compile(r"\b(object|oldObject|params|namespaceObject)\.(\w+)")
-_TYPED: Final = frozenset({"request", "namespaceObject", "variables"})
 
 
 class Failed(Exception):
@@ -112,21 +57,18 @@ class Compiler:
         self, text: str, returns: Iterable[str] = (), *, authorizer: bool = True
     ) -> Expression:
         """Compiles an expression that must be of one of the types, if any are given."""
-        names = [*self._names, *(celauthorizer.VARIABLES if authorizer else ())]
         try:
-            program = cel.compile_program(text, dict.fromkeys(names, "dyn"), self._schemas())
+            program = cel.compile_admission(
+                text, self._names, fields=self.variables, authorizer=authorizer
+            )
         except cel.CompileError as error:
             return Expression(text, None, f"compilation failed: {error}", ())
         wanted = tuple(returns)
-        if wanted and not _is_one_of(program.returns, wanted, text):
+        if wanted and not celadmission.fits(program.returns, wanted, text):
             options = wanted[0] if len(wanted) == 1 else f"one of [{' '.join(wanted)}]"
             problem = f"must evaluate to {options} but got {program.returns}"
             return Expression(text, None, problem, ())
         return Expression(text, program, "", self._used(text))
-
-    def _schemas(self) -> Mapping[str, Node]:
-        known = compile_node(_struct(**{name: {} for name in self.variables}))
-        return {"request": _REQUEST, "namespaceObject": _NAMESPACE, "variables": known}
 
     def _used(self, text: str) -> Sequence[str]:
         pieces = celsource.tokens(text)
@@ -136,21 +78,6 @@ class Compiler:
             if first.text == "variables" and second.text in (".", ".?")
         }
         return [name for name in self.variables if name in named]
-
-
-def _is_one_of(returned: str, wanted: Sequence[str], text: str) -> bool:
-    """A server knows the types within `request`, `namespaceObject` and of variables, and takes nothing else for what it may be."""
-    if returned == "dyn":
-        return any(each.text in _TYPED for each in celsource.tokens(text))
-    return returned in wanted
-
-
-def problems(text: str, *, params: bool = False, variables: Iterable[str] = ()) -> str:
-    """What is wrong with an expression of a webhook or policy, in the server's words; empty if nothing is."""
-    compiler = Compiler(params=params)
-    for name in variables:
-        compiler.variable(name, "dyn(null)")
-    return compiler.expression(text).problem
 
 
 class Activation:

@@ -15,7 +15,6 @@ from korder.api.selector import LabelSelector, Selector
 from korder.embedded.apiserver import refusal
 from korder.embedded.apiserver.admission.attributes import Attributes
 from korder.embedded.apiserver.kinds.resource import Resource
-from korder.embedded.apiserver.refusal import Refused
 from korder.embedded.apiserver.view import View
 
 Object = dict[str, Any]
@@ -201,14 +200,6 @@ def namespace_of(attributes: Attributes) -> str:
     if attributes.namespace or not is_namespace(attributes.resource):
         return attributes.namespace
     return attributes.name
-
-
-def forbidden(attributes: Attributes, why: str) -> Refused:
-    """A refusal by admission; an object that has no name yet is called by what its name will begin with."""
-    resource = attributes.resource
-    meta = (attributes.object or {}).get("metadata") or {}
-    name = attributes.name or meta.get("name") or meta.get("generateName") or "Unknown"
-    return refusal.forbidden(resource.plural, resource.group, name, why)
 
 
 def _find(

@@ -53,6 +53,9 @@ class Policy(NamedTuple):
     causes: tuple[fielderrors.Cause, ...] = ()
 
 
+_OPEN = Policy(Standard(), Standard())
+
+
 class PodSecurity(Plugin):
     """Holds pods against the labels of their namespace."""
 
@@ -129,6 +132,8 @@ class PodSecurity(Plugin):
 def policy_of(namespace: Object) -> Policy:
     """Reads the labels; where they cannot be read the strictest is enforced and nothing else is done."""
     labels: Object = part(part(namespace, "metadata"), "labels")
+    if not any(label.startswith(_PREFIX) for label in labels):
+        return _OPEN
     causes: list[fielderrors.Cause] = []
     read = {mode: _standard(labels, mode, causes) for mode in ("enforce", "audit", "warn")}
     enforce, warn = read["enforce"], read["warn"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from korder.embedded.apiserver.access.user import User
+from korder.embedded.apiserver.access.user import user_info
 from korder.embedded.apiserver.admission import matching
 from korder.embedded.apiserver.admission.attributes import Attributes
 from korder.embedded.apiserver.kinds.resource import Resource
@@ -58,18 +58,6 @@ def as_version(obj: Object | None, attributes: Attributes, target: Resource) -> 
     if obj is None or target.api_version == attributes.resource.api_version:
         return obj
     return {**obj, "apiVersion": target.api_version, "kind": target.kind}
-
-
-def user_info(user: User) -> Object:
-    """Who writes; what is empty is left out."""
-    made: Object = {"username": user.name}
-    if user.uid:
-        made["uid"] = user.uid
-    if user.groups:
-        made["groups"] = [*user.groups]
-    if user.extra:
-        made["extra"] = {key: [*values] for key, values in user.extra.items()}
-    return made
 
 
 def _resource(resource: Resource) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import names, naming
-from korder.embedded.apiserver.schemas import cel
+from korder.embedded.apiserver.schemas import cel, celadmission
 
 FAILURE_POLICIES: Final = ("Fail", "Ignore")
 _MATCH_POLICIES: Final = ("Equivalent", "Exact")
@@ -146,6 +146,6 @@ def expression(place: str, text: str, variables: Sequence[str], *returns: str) -
     except cel.CompileError as error:
         yield fe.invalid(place, text, f"compilation failed: {error}")
         return
-    if returns and program.returns not in (*returns, "dyn"):
+    if returns and not celadmission.fits(program.returns, returns, text):
         wanted = " or ".join(returns)
         yield fe.invalid(place, text, f"must evaluate to {wanted} but got {program.returns}")

@@ -124,6 +124,27 @@ _IN_ALL: Final = frozenset(
         "Job",
     ]
 )
+_SHOWN_WHEN_GONE: Final = frozenset(
+    [
+        "Namespace",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodTemplate",
+        "ResourceQuota",
+        "Service",
+        "ServiceAccount",
+        "DeviceClass",
+        "ResourceClaim",
+        "ResourceClaimTemplate",
+        "ResourceSlice",
+        "CSIDriver",
+        "CSINode",
+        "StorageClass",
+        "VolumeAttachment",
+        "VolumeAttributesClass",
+    ]
+)
 _REVIEWS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _EXTENSIONS: Final = frozenset({"admissionregistration.k8s.io", "apiextensions.k8s.io"})
 
@@ -212,6 +233,7 @@ def _resource(api_version: str, kind: str, short_names: str) -> Resource:
         categories=_categories(group, kind),
         subresources=_subresources(kind),
         printer=PRINTERS.get(kind, PLAIN),
+        returns_deleted=kind in _SHOWN_WHEN_GONE,
     )
     if kind == "Binding" or group in _REVIEWS:
         resource = replace(resource, virtual=True, verbs=_CREATE)

@@ -9,13 +9,17 @@ from functools import cached_property
 from typing import Any
 
 from korder.embedded.apiserver.kinds import objectmeta
+from korder.embedded.apiserver.kinds.builtin import Unreadable
 from korder.embedded.apiserver.kinds.printing import custom as printing
 from korder.embedded.apiserver.kinds.resource import Resource, Subresource
 from korder.embedded.apiserver.kinds.strategy import Causes, Object, Strategy
 from korder.embedded.apiserver.ownership import endpoints
 from korder.embedded.apiserver.ownership.endpoints import Endpoint
 from korder.embedded.apiserver.schemas.structural import Scale, Structural, compile_schema
+from korder.embedded.apiserver.types import reading
+from korder.embedded.apiserver.types.mismatch import Mismatch
 
+_VERBS = "delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"
 _META = ("metadata.name", "metadata.namespace")
 
 
@@ -65,7 +69,11 @@ class CustomStrategy(Strategy):
         return found
 
     def read(self, obj: Object) -> list[str]:
-        return self.structural.shape(obj)
+        try:
+            unknown = reading.of_type("meta/v1.ObjectMeta")(obj["metadata"])
+        except Mismatch as mismatch:
+            raise Unreadable(self._api_version, self.kind, str(mismatch)) from None
+        return sorted([*(f"metadata.{path}" for path in unknown), *self.structural.shape(obj)])
 
     def check_create(self, obj: Object) -> Causes:
         found = objectmeta.created(obj["metadata"], self._rules)
@@ -135,6 +143,7 @@ def _resource(definition: Object, version: Object) -> Resource:
         singular=names.get("singular", ""),
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
+        verbs=_VERBS,
         subresources=_subresources(strategy),
         list_kind=names.get("listKind", ""),
         custom=True,

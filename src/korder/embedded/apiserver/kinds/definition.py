@@ -13,7 +13,8 @@ from korder.embedded.apiserver.kinds.strategy import Object
 from korder.embedded.apiserver.refusal import bad_request
 from korder.embedded.apiserver.schemas import crds, crdshape
 
-STORED = "customresourcedefinitions.apiextensions.k8s.io"
+GROUP, KIND = "apiextensions.k8s.io", "CustomResourceDefinition"
+STORED = f"customresourcedefinitions.{GROUP}"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer that keeps a definition until its objects are gone."""
 

@@ -23,12 +23,20 @@ _CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
 _HEADER: Final = "[-A-Za-z0-9]+"
 _PERCENT: Final = "[0-9]+%"
 
+_GOOD_LABEL: Final = re.compile(_LABEL)
+_GOOD_SUBDOMAIN: Final = re.compile(_SUBDOMAIN)
+_GOOD_KEY: Final = re.compile(f"({_SUBDOMAIN}/)?{_KEY}")
+_SHORT: Final = 63
+"""Most texts are short and good, and found to be so by one look; only the others are taken apart."""
+
 _KEY_RULE: Final = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
 _ANNOTATIONS: Final = 256 * 1024
 
 
 def dns_label(text: str) -> list[str]:
     """A name without dots, such as that of a container."""
+    if len(text) <= _SHORT and _GOOD_LABEL.fullmatch(text):
+        return []
     wrong = _length(text, 63, "characters")
     if not _matches(_LABEL, text):
         if _matches(_SUBDOMAIN, text):
@@ -40,6 +48,8 @@ def dns_label(text: str) -> list[str]:
 
 def dns_subdomain(text: str, unit: str = "characters") -> list[str]:
     """A name with dots, as most objects have."""
+    if len(text) <= _SHORT and _GOOD_SUBDOMAIN.fullmatch(text):
+        return []
     rule = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character"
     return _length(text, 253, unit) + _spelling(text, rule, _SUBDOMAIN, "example.com")
 
@@ -60,6 +70,8 @@ def dns_1035(text: str) -> list[str]:
 
 def label_key(text: str) -> list[str]:
     """A key of a label, with or without a prefix; conditions, gates and resources are named like this too."""
+    if len(text) <= _SHORT and _GOOD_KEY.fullmatch(text):
+        return []
     prefix, slash, name = text.rpartition("/")
     examples = "MyName", "my.name", "123-abc"
     if "/" in prefix:

@@ -160,11 +160,23 @@ def _check_addresses(status: Values) -> Iterator[Cause]:
         if single and addresses and status.get(single, "") != addresses[0]:
             said = "must be equal to `hostIP`"
             yield fielderrors.invalid("status.hostIPs[0].ip", addresses[0], said)
-        for at, address in enumerate(addresses):
-            yield from checks.check_address(f"status.{member}[{at}]", address)
-        families = [":" in address for address in addresses]
-        if len(addresses) > 2 or len(set(families)) < len(families):
-            said = "may specify no more than one IP for each IP family"
-            yield fielderrors.invalid(
-                f"status.{member}", [{"IP": address} for address in addresses], said
-            )
+        wrong = [
+            list(checks.check_address(f"status.{member}[{at}]", address))
+            for at, address in enumerate(addresses)
+        ]
+        yield from (cause for causes in wrong for cause in causes)
+        yield from _check_families(f"status.{member}", addresses, list(map(bool, wrong)))
+
+
+def _check_families(field: str, addresses: Sequence[str], wrong: Sequence[bool]) -> Iterator[Cause]:
+    """At most one address of each family."""
+    if len(addresses) < 2:
+        return
+    if any(wrong):
+        at = wrong.index(True)
+        said = f"failed to check for dual stack with error:invalid IP[{at}]: {addresses[at]}"
+        yield Cause(field=field, reason="InternalError", message=f"Internal error: {said}")
+    families = {":" in address for address in addresses}
+    if any(wrong) or len(addresses) > 2 or len(families) < 2:
+        said = "may specify no more than one IP for each IP family"
+        yield fielderrors.invalid(field, [{"IP": address} for address in addresses], said)

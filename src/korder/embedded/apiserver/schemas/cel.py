@@ -4,8 +4,8 @@
 `compile_admission`. Built on the bindings of cel-cpp. Known limits against kube-apiserver: objects are typed dynamically,
 so a wrong operand type inside of an object shows when the rule runs and not when it is compiled; a field of a name that a
 macro or `cel.bind` introduced is looked up only for lists of objects; instants and durations are read as such where a path
-leads to them, not out of optionals, `min()` or `in`; lists of durations have no `sum()`; there is neither a cost limit
-nor `authorizer`; `string()` of quantities and addresses, `type()` of them and `sortBy` are missing; the union of set and
+leads to them, not out of optionals, `min()` or `in`; lists of durations have no `sum()`; there is no cost
+limit; `string()` of quantities and addresses, `type()` of them and `sortBy` are missing; the union of set and
 map lists by `+` is a plain concatenation.
 """
 
@@ -21,7 +21,12 @@ from cel_expr_python.ext import (  # type: ignore[import-untyped]
     ext_optional,
 )
 
-from korder.embedded.apiserver.schemas import celfunctions, celsource
+from korder.embedded.apiserver.schemas import (
+    celadmission,
+    celauthorizer,
+    celfunctions,
+    celsource,
+)
 from korder.embedded.apiserver.schemas.schemanodes import Node
 
 ADMISSION: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
@@ -116,9 +121,26 @@ def compile_program(
         raise CompileError(_first_problem(environment, source) or _issues(problem)) from None
 
 
-def compile_admission(source: str, variables: Iterable[str] = ADMISSION) -> Program:
-    """Compiles an expression of a webhook's matchConditions or of an admission policy; all variables are dynamic."""
-    return compile_program(source, dict.fromkeys(variables, "dyn"))
+def compile_admission(
+    source: str,
+    variables: Iterable[str] = ADMISSION,
+    *,
+    fields: Iterable[str] | None = None,
+    authorizer: bool = True,
+) -> Program:
+    """Compiles an expression of a webhook's matchConditions or of an admission policy.
+
+    Args:
+        source: The text.
+        variables: The names it may use; objects are dynamic.
+        fields: What `variables` has, if it is known.
+        authorizer: Whether it may ask what the writer may do.
+
+    Raises:
+        CompileError: the text is wrong.
+    """
+    names = [*variables, *(celauthorizer.VARIABLES if authorizer else ())]
+    return compile_program(source, dict.fromkeys(names, "dyn"), celadmission.schemas(fields))
 
 
 def _first_problem(environment: cel.Env, source: str) -> str:

@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON or YAML to an object of the expected kind, or the refusal a real server gives.
+"""Bodies of requests: JSON, YAML or protobuf to an object of the expected kind, or the refusal a real server gives.
 
 Called by every verb that takes an object. Decoding is msgspec's; only a body it refuses, or one that may name a member twice, is
 looked at again, slowly.
@@ -15,6 +15,7 @@ from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.refusal import Refused, bad_request, failure
 from korder.embedded.apiserver.serving import gojson
 from korder.embedded.apiserver.serving.negotiation import JSON, YAML
+from korder.embedded.apiserver.types import protobuf
 
 LARGEST = 3 * 1024 * 1024
 """Bytes of the largest body a server reads."""
@@ -67,10 +68,10 @@ def read(
     check_size(body)
     media = media_type(content_type)
     expected = kind or resource.kind
-    if media not in (JSON, YAML):
+    if media not in (JSON, YAML) and (media != protobuf.MEDIA_TYPE or resource.custom):
         raise unsupported()
     try:
-        value, repeated = (decode_json if media == JSON else decode_yaml)(body)
+        value, repeated = decode(media, body)
     except Unreadable as error:
         told = (
             f"couldn't get version/kind; json parse error: {error}" if media == JSON else str(error)
@@ -85,6 +86,22 @@ def read(
     return value, repeated
 
 
+def decode(media: str, body: bytes) -> tuple[Any, list[str]]:
+    """Decodes a body of one of the known types; returns it with the paths of members that stand there twice.
+
+    Raises:
+        Unreadable: it is not of that type.
+    """
+    if media == YAML:
+        return decode_yaml(body)
+    if media == JSON:
+        return decode_json(body)
+    try:
+        return protobuf.decode(body), []
+    except protobuf.Malformed as error:
+        raise Unreadable(str(error)) from None
+
+
 def _check_header(value: Object, expected: str, body: bytes) -> None:
     for member in ("apiVersion", "kind"):
         found = value.get(member)
@@ -95,6 +112,14 @@ def _check_header(value: Object, expected: str, body: bytes) -> None:
             raise _unrecognized(
                 expected, f"couldn't get version/kind; json parse error: {told}", body
             )
+
+
+def check_named(body: bytes, value: Object, resource: Resource) -> None:
+    """Refuses a custom object that leaves out its kind or version."""
+    for member, told in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if not value.get(member):
+            text = body.decode(errors="replace")
+            raise _unrecognized(resource.kind, f"Object '{told}' is missing in '{text}'", body)
 
 
 def _unrecognized(kind: str, told: str, body: bytes) -> Refused:

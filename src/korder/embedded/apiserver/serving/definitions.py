@@ -8,13 +8,15 @@ from typing import Any
 
 from korder.api import instant
 from korder.embedded.apiserver.kinds import custom
-from korder.embedded.apiserver.kinds.definition import CLEANUP, STORED
+from korder.embedded.apiserver.kinds.definition import CLEANUP, GROUP, KIND, STORED
+from korder.embedded.apiserver.ownership import apply as ownership, endpoints
 from korder.embedded.apiserver.schemas import crds
 from korder.embedded.apiserver.serving.call import World
 from korder.embedded.apiserver.storage import Conflict, Delete, Key, NotFound, Record, Update
 from korder.embedded.apiserver.view import decoded, draft, fresh
 
 Object = dict[str, Any]
+_STATUS = endpoints.builtin(f"{GROUP}/v1", KIND, endpoints.STATUS)
 
 
 class Definitions:
@@ -48,8 +50,10 @@ class Definitions:
             return
         status = self._status(definition)
         if status != definition.get("status"):
-            changed = fresh(record)
-            changed["status"] = status
+            changed = {**fresh(record), "status": status}
+            changed = ownership.update(
+                _STATUS, definition, changed, "kube-apiserver", self._world.now()
+            )
             await self._world.storage.write(Update(key, draft(changed), record.version))
         accepted = bool(status["acceptedNames"]["plural"])
         self._world.registry.install(key.name, custom.resources(definition) if accepted else ())

@@ -16,6 +16,7 @@ from korder.embedded.apiserver.serving import bodies, documents, options as opts
 from korder.embedded.apiserver.serving.call import Answer, Call
 from korder.embedded.apiserver.serving.negotiation import JSON, YAML
 from korder.embedded.apiserver.storage import Conflict, Delete, NotFound, Record, Update
+from korder.embedded.apiserver.types import protobuf
 
 Object = dict[str, Any]
 
@@ -80,10 +81,10 @@ def read(call: Call) -> DeleteOptions:
 
 def _from_body(call: Call, body: bytes) -> Object:
     media = bodies.media_type(call.request.headers.get("Content-Type", ""))
-    if media not in (JSON, YAML):
+    if media not in (JSON, YAML, protobuf.MEDIA_TYPE):
         raise bodies.unsupported()
     try:
-        given, _ = (bodies.decode_json if media == JSON else bodies.decode_yaml)(body)
+        given, _ = bodies.decode(media, body)
     except bodies.Unreadable as error:
         raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(given, dict):
@@ -181,11 +182,7 @@ async def _remove(call: Call, options: DeleteOptions, record: Record) -> Answer:
     finalizers = _finalizers(call, options, meta)
     if finalizers != (meta.get("finalizers") or []):
         _set(meta, "finalizers", finalizers)
-    held = bool(finalizers) or call.resource.strategy.held(obj)
-    if held and not graceful:
-        _mark(call, meta)
-    if held and "deletionTimestamp" not in old["metadata"]:
-        call.resource.strategy.condemn(obj)
+    held = _hold(call, obj, graceful=graceful)
     if held or (graceful and meta["deletionGracePeriodSeconds"]):
         return await _keep(call, options, obj, record)
     if not options.dry_run:
@@ -193,6 +190,21 @@ async def _remove(call: Call, options: DeleteOptions, record: Record) -> Answer:
         await call.world.storage.write(Delete(record.key, draft, record.version))
         await call.world.wrote(record.key)
     return _gone(call, record, obj)
+
+
+def _hold(call: Call, obj: Object, *, graceful: bool) -> bool:
+    """Marks an object that something keeps; False if nothing does."""
+    meta, strategy = obj["metadata"], call.resource.strategy
+    begins = "deletionTimestamp" not in meta
+    if strategy.held(obj):
+        meta.setdefault("deletionTimestamp", instant.render(call.world.now()))
+    elif not meta.get("finalizers"):
+        return False
+    elif not graceful:
+        _mark(call, meta)
+    if begins:
+        strategy.condemn(obj)
+    return True
 
 
 def _waits_already(options: DeleteOptions, meta: Object) -> bool:

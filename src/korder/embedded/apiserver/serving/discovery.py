@@ -118,12 +118,13 @@ class Discovery:
         found = self._by_group().get(group, {}).get(version)
         if found is None:
             return None
+        found = sorted(found, key=lambda each: each.plural)
         entries = [entry for each in found for entry in _entries(each)]
         made: Object = {"kind": "APIResourceList"}
         if group:
             made["apiVersion"] = "v1"
         full = f"{group}/{version}" if group else version
-        return {**made, "groupVersion": full, "resources": sorted(entries, key=lambda e: e["name"])}
+        return {**made, "groupVersion": full, "resources": entries}
 
     def _aggregated(self, version: str, *, core: bool) -> Object:
         items = []
@@ -218,7 +219,7 @@ def _discovered_resource(resource: Resource) -> Object:
                 ),
                 "verbs": list(each.verbs),
             }
-            for each in sorted(resource.subresources, key=lambda each: each.name)
+            for each in resource.subresources
         ]
     return entry
 

@@ -24,6 +24,7 @@ from korder.embedded.apiserver.serving import (
 from korder.embedded.apiserver.serving.call import Answer, Call, World
 from korder.embedded.apiserver.serving.documents import encode
 from korder.embedded.apiserver.serving.routing import Route
+from korder.embedded.apiserver.serving.sites import no_page
 from korder.net.http import Request
 from korder.net.server import Reply
 
@@ -35,6 +36,8 @@ async def dispatch(world: World, request: Request, route: Route, user: User) -> 
         Refused: it is not carried out.
     """
     resource = world.registry.find(route.group, route.version, route.resource)
+    if resource is None and not world.registry.has_group(route.group):
+        return no_page()
     if resource is None or (route.rest and route.subresource != "proxy"):
         raise no_such_path()
     _check_method(resource, route)

@@ -1,13 +1,12 @@
 """ClusterRoles that gather the rules of others: kept up to date with every write of a ClusterRole.
 
 A real cluster has a controller for it; here it is done before the write is answered, so whoever labels a role for `admin` sees it
-there at once. Whoever puts a server together registers `follow` for ClusterRoles.
+there at once. `assembly` registers `follow` for ClusterRoles.
 """
 
 from korder.embedded.apiserver.access import policy
-from korder.embedded.apiserver.access.rbac import CLUSTER_ROLES
-from korder.embedded.apiserver.kinds.resource import Resource
-from korder.embedded.apiserver.ownership import apply as ownership
+from korder.embedded.apiserver.access.rbac import CLUSTER_ROLES, GROUP
+from korder.embedded.apiserver.ownership import apply as ownership, endpoints
 from korder.embedded.apiserver.serving.call import World
 from korder.embedded.apiserver.storage import Conflict, Key, NotFound, Update
 from korder.embedded.apiserver.view import decoded, draft, fresh
@@ -19,9 +18,9 @@ _ATTEMPTS = 8
 class Gathering:
     """Follows the writes of ClusterRoles; its own writes it does not follow."""
 
-    def __init__(self, world: World, cluster_roles: Resource) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
-        self._endpoint = cluster_roles.strategy.endpoint()
+        self._endpoint = endpoints.builtin(f"{GROUP}/v1", "ClusterRole")
 
     async def follow(self, key: Key) -> None:
         """Lets all roles gather after one was written or deleted."""

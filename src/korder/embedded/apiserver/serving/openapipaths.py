@@ -26,8 +26,7 @@ _PATCHES = (
 )
 _NOT_STRATEGIC = tuple(each for each in _PATCHES if "strategic" not in each)
 _WRITE = (("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string"))
-_LIST = (
-    ("allowWatchBookmarks", "boolean"),
+_SELECT = (
     ("continue", "string"),
     ("fieldSelector", "string"),
     ("labelSelector", "string"),
@@ -36,8 +35,8 @@ _LIST = (
     ("resourceVersionMatch", "string"),
     ("sendInitialEvents", "boolean"),
     ("timeoutSeconds", "integer"),
-    ("watch", "boolean"),
 )
+_LIST = (("allowWatchBookmarks", "boolean"), *_SELECT, ("watch", "boolean"))
 _DELETE = (
     ("dryRun", "string"),
     ("gracePeriodSeconds", "integer"),
@@ -50,7 +49,7 @@ _QUERIES = {
     "put": _WRITE,
     "patch": (*_WRITE, ("force", "boolean")),
     "delete": _DELETE,
-    "deletecollection": (*_DELETE, *_LIST),
+    "deletecollection": (*_DELETE, *_SELECT),
 }
 _CODES = {"post": ("200", "201", "202"), "put": ("200", "201"), "patch": ("200", "201")}
 
@@ -205,11 +204,15 @@ def _id(word: str, api_version: str, what: str) -> str:
 
 
 def _words(api_version: str) -> str:
-    group, _, version = api_version.rpartition("/")
-    short = (group or "core").removesuffix(".k8s.io").partition(".")[0]
-    return f"{short[0].upper()}{short[1:]}{version[0].upper()}{version[1:]}"
+    return "".join(part[0].upper() + part[1:] for part in _parts(api_version))
 
 
 def _tag(api_version: str) -> str:
+    *group, version = _parts(api_version)
+    words = group[0] + "".join(part[0].upper() + part[1:] for part in group[1:])
+    return f"{words}_{version}"
+
+
+def _parts(api_version: str) -> list[str]:
     group, _, version = api_version.rpartition("/")
-    return f"{(group or 'core').removesuffix('.k8s.io').partition('.')[0]}_{version}"
+    return [*(group or "core").removesuffix(".k8s.io").split("."), version]

@@ -38,7 +38,8 @@ async def patch(call: Call) -> Answer:
     def make(live: Object | None) -> Object:
         if live is None:
             raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
-        wanted = _understood(call, options, change(live))
+        made = change(live)
+        wanted = _understood(call, options, made, _shown(call, made))
         incoming.settle(call, wanted)
         incoming.check_name(call, wanted)
         return writing.own(call, options, live, wanted)
@@ -68,8 +69,7 @@ def change_of(call: Call) -> Changed:
     if media not in (JSON_PATCH, MERGE, APPLY) and not (
         media == STRATEGIC and call.resource.strategy.strategic
     ):
-        told = "415: Unsupported Media Type"
-        raise refusal.failure(415, "UnsupportedMediaType", told, StatusDetails())
+        raise _unsupported(call)
     bodies.check_size(call.request.body)
     try:
         sent, _ = (bodies.decode_yaml if media == APPLY else bodies.decode_json)(call.request.body)
@@ -93,6 +93,17 @@ def change_of(call: Call) -> Changed:
             raise refusal.bad_request(str(error)) from None
 
     return merge
+
+
+def _unsupported(call: Call) -> refusal.Refused:
+    if not call.resource.custom:
+        told = "415: Unsupported Media Type"
+        return refusal.failure(415, "UnsupportedMediaType", told, StatusDetails())
+    known = f"{JSON_PATCH}, {MERGE}, {APPLY}"
+    told = (
+        f"the body of the request was in an unknown format - accepted media types include: {known}"
+    )
+    return refusal.failure(415, "UnsupportedMediaType", told)
 
 
 def _operations(sent: Any) -> Changed:
@@ -120,20 +131,27 @@ def _unprocessable() -> refusal.Refused:
     return refusal.failure(422, "Invalid", told, StatusDetails())
 
 
-def _understood(call: Call, options: WriteOptions, made: Any) -> Object:
+def _shown(call: Call, made: Any) -> str:
+    """What is shown of a patch that is refused: a strategic one itself, of others what they would have made."""
+    if _media(call) != STRATEGIC:
+        return gotext.encoded(made)
+    return gotext.printed(bodies.decode_json(call.request.body)[0])
+
+
+def _understood(call: Call, options: WriteOptions, made: Any, shown: str) -> Object:
     """Reads what a patch has made as if it had been sent; what is wrong is the patch's fault."""
     if not isinstance(made, dict):
-        raise _invalid(made, "not an object")
+        raise _invalid(shown, "not an object")
     obj: Object = bodies.decode_json(documents.encode(made))[0]
     try:
         incoming.check_kind(call, obj)
         unknown = incoming.understood(call, obj)
     except refusal.Refused as error:
-        raise _invalid(made, _bare(error.status.message)) from None
+        raise _invalid(shown, _bare(error.status.message)) from None
     if unknown:
         problems = [f'unknown field "{path}"' for path in unknown]
         if options.validation == "Strict":
-            raise _invalid(made, "strict decoding error: " + ", ".join(problems))
+            raise _invalid(shown, "strict decoding error: " + ", ".join(problems))
         if options.validation == "Warn":
             call.warnings += problems
     return obj
@@ -145,8 +163,8 @@ def _bare(told: str) -> str:
     return rest.partition(": ")[2] if mark else told
 
 
-def _invalid(made: Any, told: str) -> refusal.Refused:
-    cause = invalid_field("patch", gotext.encoded(made), told)
+def _invalid(shown: str, told: str) -> refusal.Refused:
+    cause = invalid_field("patch", shown, told)
     return refusal.invalid("", "", "", [cause])
 
 

@@ -169,7 +169,7 @@ def collection(call: Call, listed: Listed) -> bytes:
     """A list as JSON."""
     resource = call.resource
     meta: dict[str, object] = {"resourceVersion": str(listed.version)}
-    if listed.token:
+    if listed.token or (resource.custom and not call.form.kind):
         meta["continue"] = listed.token
     if listed.remaining:
         meta["remainingItemCount"] = listed.remaining

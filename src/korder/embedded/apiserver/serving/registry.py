@@ -14,12 +14,16 @@ class Registry:
     def __init__(self, builtin: Iterable[Resource]) -> None:
         self._builtin = tuple(builtin)
         self._added: dict[str, tuple[Resource, ...]] = {}
+        self._groups: set[str] = set()
         self._found: dict[tuple[str, str, str], Resource] = {}
         self.revision = 0
         self._renew()
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._found.get((group, version, plural))
+
+    def has_group(self, group: str) -> bool:
+        return group in self._groups
 
     def install(self, source: str, resources: Sequence[Resource]) -> None:
         """Serves the resources of one definition, in place of those it had before."""
@@ -51,3 +55,4 @@ class Registry:
         self.revision += 1
         everything = (*self._builtin, *(one for added in self._added.values() for one in added))
         self._found = {(each.group, each.version, each.plural): each for each in everything}
+        self._groups = {each.group for each in everything}

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from korder.embedded.apiserver.refusal import bad_request
+from korder.embedded.apiserver.refusal import bad_request, failure
 from korder.embedded.apiserver.serving import documents
 from korder.embedded.apiserver.serving.call import Call
 from korder.embedded.apiserver.serving.negotiation import not_acceptable
@@ -34,7 +34,14 @@ def one(call: Call, body: bytes) -> bytes:
         return documents.encode(
             _table(call, [obj], {"resourceVersion": meta.get("resourceVersion", "")})
         )
-    raise not_acceptable()
+    told = f"you requested {form.kind}, but the requested object is not a list ({_go_type(call)})"
+    raise failure(406, "NotAcceptable", told)
+
+
+def _go_type(call: Call) -> str:
+    if call.resource.custom:
+        return "*unstructured.Unstructured"
+    return f"*{call.resource.group.partition('.')[0] or 'core'}.{call.resource.kind}"
 
 
 def many(call: Call, body: bytes) -> bytes:

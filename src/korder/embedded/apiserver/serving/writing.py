@@ -41,6 +41,7 @@ Make = Callable[[Object | None], Object]
 ATTEMPTS = 8
 """How often a write is tried whose object, quota or generated name somebody else took meanwhile."""
 
+_ADMITTED = " after mutating admission happens"
 _NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_BASE = 58
 _SYSTEM = (
@@ -76,6 +77,7 @@ async def create_object(call: Call, options: WriteOptions, obj: Object) -> Answe
         attributes = _attributes(call, options, obj, None)
         await call.world.chain.mutate(attributes)
         made = attributes.object or obj
+        incoming.one_owner_each(call, made, _ADMITTED)
         _complete(call, made)
         call.resource.strategy.before_create(made)
         _refuse(call, made, call.resource.strategy.check_create(made))
@@ -198,6 +200,7 @@ async def _replace(call: Call, options: WriteOptions, make: Make, record: Record
     attributes = _attributes(call, options, obj, old)
     await call.world.chain.mutate(attributes)
     obj = attributes.object or obj
+    incoming.one_owner_each(call, obj, _ADMITTED)
     _check_version(call, obj, record)
     _carry_system_fields(obj["metadata"], old["metadata"])
     rules.before(obj, old)

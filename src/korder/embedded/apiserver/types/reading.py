@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from korder.embedded.apiserver.types import table, values
+from korder.embedded.apiserver.types import survey, table, values
 from korder.embedded.apiserver.types.mismatch import Mismatch, said, wrong
 from korder.embedded.apiserver.types.table import Member, Type
 
@@ -30,17 +30,37 @@ def of_kind(api_version: str, kind: str) -> Callable[[Any], Unknown]:
     The reader raises:
         Mismatch: a value does not fit its type.
     """
-    reader = _reader(table.kind(api_version, kind))
+    return _reading(table.kind(api_version, kind))
 
-    def read(obj: Any) -> Unknown:
+
+@cache
+def of_type(name: str) -> Callable[[Any], Unknown]:
+    """Makes the reader of a type by its name, such as `meta/v1.ObjectMeta`; else like `of_kind`."""
+    return _reading(table.named(name))
+
+
+def _reading(of: Type) -> Callable[[Any], Unknown]:
+    reader = _reader(of)
+
+    def read_or_tell(obj: Any) -> Unknown:
         unknown: Unknown = []
         try:
             reader(obj, unknown)
-        except RecursionError:
-            raise said("exceeded max depth") from None
+        except Mismatch as mismatch:
+            raise survey.stopping(of, obj, _read_alone) or mismatch from None
         return unknown
 
+    def read(obj: Any) -> Unknown:
+        try:
+            return read_or_tell(obj)
+        except RecursionError:
+            raise said("exceeded max depth") from None
+
     return read
+
+
+def _read_alone(of: Type, value: Any) -> Any:
+    return _reader(of)(value, [])
 
 
 @cache

@@ -95,7 +95,8 @@ def _bytes(go: str) -> Reader:
 
     def read(value: Any) -> Any:
         if type(value) is list:
-            return base64.b64encode(bytes(map(byte, value))).decode()
+            data = bytes(0 if each is None else byte(each) for each in value)
+            return base64.b64encode(data).decode()
         if type(value) is not str:
             raise wrong(value, go)
         try:

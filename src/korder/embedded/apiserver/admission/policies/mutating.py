@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from korder.api.machinery import StatusCause
-from korder.embedded.apiserver.admission import matching, reinvocation
+from korder.embedded.apiserver.admission import matching, reinvocation, verdicts
 from korder.embedded.apiserver.admission.attributes import Attributes, Operation, Plugin
 from korder.embedded.apiserver.admission.expressions import Compiler, Failed
 from korder.embedded.apiserver.admission.matching import Equivalents
@@ -98,7 +98,7 @@ class MutatingPolicies(Plugin):
 
 def _refusal(attributes: Attributes, problems: Sequence[tuple[Invocation[Rules], str]]) -> Refused:
     messages = [_told(invocation, problem) for invocation, problem in problems]
-    status = matching.forbidden(attributes, messages[0]).status
+    status = verdicts.denied(attributes, messages[0]).status
     assert status.details is not None  # noqa: S101 a refusal by admission names what it is about
     causes = tuple(StatusCause(message=each) for each in messages)
     # A server says 403 and Invalid in one breath, unless the policy itself is unusable.

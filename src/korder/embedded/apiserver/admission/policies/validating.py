@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from korder.api.machinery import StatusCause
-from korder.embedded.apiserver.admission import matching
+from korder.embedded.apiserver.admission import matching, verdicts
 from korder.embedded.apiserver.admission.attributes import Attributes, Plugin
 from korder.embedded.apiserver.admission.expressions import (
     Activation,
@@ -170,7 +170,7 @@ def _annotated(invocation: Invocation[Rules], seen: Activation) -> list[Denial]:
 
 def _refusal(attributes: Attributes, denial: Denial) -> Refused:
     message = denial.told()
-    status = matching.forbidden(attributes, message).status
+    status = verdicts.denied(attributes, message).status
     assert status.details is not None  # noqa: S101 a refusal by admission names what it is about
     details = msgspec.structs.replace(status.details, causes=(StatusCause(message=message),))
     code = _CODES.get(denial.reason, 422)

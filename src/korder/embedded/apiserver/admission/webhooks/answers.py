@@ -1,7 +1,5 @@
 """What a webhook is sent and whether its answer is one: the envelope of both directions, checked as kube-apiserver does."""
 
-from base64 import b64decode
-import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,6 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from korder.api import codec
+from korder.api.admission import AdmissionResponse
 from korder.api.machinery import Status
 from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.admission import reviews
@@ -67,21 +66,17 @@ def verdict(answer: Any, uid: str, version: str, *, mutating: bool) -> Verdict:
         CallFailed: it is not one to this question, or says what it may not say.
     """
     response = answer.get("response") if isinstance(answer, dict) else None
-    if not isinstance(response, dict):
+    if response is None:
         raise _invalid("webhook response was absent")
-    if version == "v1":
-        _check_envelope(answer, response, uid)
-        _check_patch(response, mutating=mutating)
     try:
-        status = response.get("status")
-        return Verdict(
-            response.get("allowed") is True,
-            None if status is None else codec.convert(status, Status),
-            _patch(response) if mutating else [],
-            [str(each) for each in response.get("warnings") or ()],
-        )
+        given = codec.convert({"uid": "", "allowed": False, **response}, AdmissionResponse)
     except (msgspec.ValidationError, TypeError) as error:
         raise CallFailed(f"failed to call webhook: {error}") from None
+    if version == "v1":
+        _check_envelope(answer, given, uid)
+        _check_patch(given, mutating=mutating)
+    patch = _patch(given) if mutating and given.allowed else []
+    return Verdict(given.allowed, given.status, patch, given.warnings)
 
 
 def refusal(hook: Hook, status: Status | None) -> Refused:
@@ -101,11 +96,10 @@ def refusal(hook: Hook, status: Status | None) -> Refused:
     )
 
 
-def _check_envelope(answer: Mapping[str, Any], response: Mapping[str, Any], uid: str) -> None:
-    got = str(response.get("uid", ""))
-    if got != uid:
-        wanted, given = fielderrors.quote(uid), fielderrors.quote(got)
-        raise _invalid(f"expected response.uid={wanted}, got {given}")
+def _check_envelope(answer: Mapping[str, Any], given: AdmissionResponse, uid: str) -> None:
+    if given.uid != uid:
+        wanted, got = fielderrors.quote(uid), fielderrors.quote(given.uid)
+        raise _invalid(f"expected response.uid={wanted}, got {got}")
     said = str(answer.get("apiVersion", "")), str(answer.get("kind", ""))
     if said != (f"{_GROUP}/v1", "AdmissionReview"):
         group_version, kind = said
@@ -115,8 +109,8 @@ def _check_envelope(answer: Mapping[str, Any], response: Mapping[str, Any], uid:
         )
 
 
-def _check_patch(response: Mapping[str, Any], *, mutating: bool) -> None:
-    patch, kind = response.get("patch"), response.get("patchType")
+def _check_patch(given: AdmissionResponse, *, mutating: bool) -> None:
+    patch, kind = given.patch, given.patch_type
     if not mutating:
         if patch:
             raise _invalid("validating webhook may not return response.patch")
@@ -131,23 +125,25 @@ def _check_patch(response: Mapping[str, Any], *, mutating: bool) -> None:
         raise _invalid('webhook returned invalid response.patchType of ""')
 
 
-def _patch(response: Mapping[str, Any]) -> list[Any]:
-    written = response.get("patch")
-    if not written or response.get("allowed") is not True:
+def _patch(given: AdmissionResponse) -> list[Any]:
+    if not given.patch:
         return []
     try:
-        decoded = msgspec.json.decode(b64decode(str(written), validate=True))
-    except (binascii.Error, ValueError, msgspec.DecodeError) as error:
+        operations = msgspec.json.decode(given.patch)
+    except (msgspec.DecodeError, RecursionError) as error:
         raise CallFailed(f"received undecodable patch in webhook response: {error}") from None
-    if decoded is not None and not isinstance(decoded, list):
+    if operations is not None and not isinstance(operations, list):
         raise CallFailed(
             "received undecodable patch in webhook response: json: cannot unmarshal "
-            "object into Go value of type jsonpatch.Patch"
+            f"{_GO.get(type(operations), 'number')} into Go value of type jsonpatch.Patch"
         )
-    if decoded and response.get("patchType", "JSONPatch") != "JSONPatch":
-        raise CallFailed(f"unsupported patch type {fielderrors.quote(str(response['patchType']))}")
-    return decoded or []
+    if operations and given.patch_type not in (None, "JSONPatch"):
+        raise CallFailed(f"unsupported patch type {fielderrors.quote(given.patch_type)}")
+    return operations or []
 
 
 def _invalid(why: str) -> CallFailed:
     return CallFailed(f"received invalid webhook response: {why}")
+
+
+_GO = {dict: "object", str: "string", bool: "bool"}

@@ -127,7 +127,7 @@ class Caller:
             raise CallFailed(_unsuccessful(status, body))
         try:
             return msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, RecursionError):
             raise CallFailed(
                 "couldn't get version/kind; json parse error: "
                 "invalid character in what the webhook answered"

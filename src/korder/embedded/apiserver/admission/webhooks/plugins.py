@@ -149,6 +149,8 @@ class ValidatingWebhooks(_Webhooks):
             for hook in self._candidates(attributes)
             if (target := self._target(hook, attributes)) is not None
         ]
+        if not chosen:
+            return
         outcomes = await asyncio.gather(
             *(self._judge(hook, target, attributes) for hook, target in chosen)
         )

@@ -56,6 +56,7 @@ class Outcome:
     warnings: list[str] = field(default_factory=list)
     labels: Object = field(default_factory=dict)
     data: Object = field(default_factory=dict)
+    finalizers: list[str] = field(default_factory=list)
     pod: Object = field(default_factory=dict)
     asked: list[Object] = field(default_factory=list)
 
@@ -81,6 +82,7 @@ def outcome(
     elif obj is not None and case.operation != "DELETE":
         made.labels = obj["metadata"].get("labels") or {}
         made.data = obj.get("data") or {}
+        made.finalizers = obj["metadata"].get("finalizers") or []
         spec = obj.get("spec") or {}
         made.pod = {key: spec[key] for key in ("schedulingGates", "nodeSelector") if key in spec}
         if spec:

@@ -1,0 +1,229 @@
+"""Nodes that are lost: their condition becomes unknown, they are tainted, and pods that do not tolerate it are evicted.
+
+Stands in for two controllers of kube-controller-manager. What counts is when a heartbeat was seen here, not what it says:
+clocks of machines differ. Nothing is rationed: however many nodes are lost at once, all are tainted. `add_workloads` leaves
+this out, because machines of tests that have no heartbeat would be lost; the embedded cluster adds it beside `Nodes`.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from korder.api import core, instant, scheduling
+from korder.api.core import LEASES, NODES, PODS, Lease, Node, Pod, Taint
+from korder.api.meta import JSON, Key, key_of
+from korder.api.plan import NOTHING, Delete, Patch, PatchType, Plan, Step
+from korder.embedded.actors import podmaking
+from korder.embedded.actors.kubelet import BY_NODE
+from korder.runtime.manager import Manager
+
+GRACE = timedelta(seconds=50)
+"""How long a node may be silent."""
+
+LEASE_NAMESPACE = "kube-node-lease"
+NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
+_READY = {"True": "", "False": NOT_READY, "Unknown": UNREACHABLE}
+_CONDITIONS = "Ready", "MemoryPressure", "DiskPressure", "PIDPressure"
+_PRESSURES = {
+    "MemoryPressure": "node.kubernetes.io/memory-pressure",
+    "DiskPressure": "node.kubernetes.io/disk-pressure",
+    "PIDPressure": "node.kubernetes.io/pid-pressure",
+}
+_CORDON = "node.kubernetes.io/unschedulable"
+_OURS = frozenset(
+    {(key, effect) for key in (NOT_READY, UNREACHABLE) for effect in ("NoSchedule", "NoExecute")}
+    | {(key, "NoSchedule") for key in (*_PRESSURES.values(), _CORDON)}
+)
+
+
+class _Beat(NamedTuple):
+    uid: str
+    renewed: datetime | None
+    said: datetime | None
+    at: datetime
+    """When it was seen here."""
+
+
+class NodeLifecycle:
+    """Watches heartbeats, taints nodes, and empties those that are lost."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._nodes = manager.informers.of(NODES)
+        self._leases = manager.informers.of(LEASES)
+        self._pods = manager.informers.of(PODS)
+        self._pods.add_index(
+            BY_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ()
+        )
+        nodes = manager.controller("node-lifecycle", self._look)
+        nodes.follow(self._nodes)
+        nodes.follow(self._leases, _node_of)
+        pods = manager.controller("taint-eviction", self._judge)
+        pods.follow(self._pods, lambda pod: (key_of(pod),) if pod.spec.node_name else ())
+        pods.follow(self._nodes, lambda node: map(key_of, self._on(node)))
+        self._heard: dict[str, _Beat] = {}
+        """The last sign of life of each node."""
+        self._tainted: dict[Key, tuple[str, datetime]] = {}
+        """Since when pods are seen on a node that may drive them out, with their UID."""
+
+    def _on(self, node: Node) -> Iterable[Pod]:
+        return self._pods.reader.where(BY_NODE, node.metadata.name)
+
+    def _look(self, key: Key, now: datetime) -> Plan:
+        node = self._nodes.reader.get(key)
+        if node is None:
+            self._heard.pop(key.name, None)
+            return NOTHING
+        due = self._last_heard(node, now) + GRACE
+        if now < due:
+            return Plan().then(*tainted(node, now)).wake(due)
+        silence = silenced(node, now)
+        if silence:
+            return Plan().then(*silence)
+        ready = [pod for pod in self._on(node) if podmaking.is_ready(pod)]
+        return Plan().then(*tainted(node, now), *(_not_ready(pod, now) for pod in ready))
+
+    def _last_heard(self, node: Node, now: datetime) -> datetime:
+        """When the node last renewed its lease or said that it is ready; what others say of it is no sign of life."""
+        meta = node.metadata
+        lease = self._leases.reader.get(Key(LEASE_NAMESPACE, meta.name))
+        renewed = lease.spec.renew_time if lease is not None else None
+        heard = self._heard.get(meta.name)
+        ready = core.reported(node.status.conditions, "Ready")
+        said = heard.said if heard is not None else None
+        if ready is not None and ready.status == "True":
+            said = ready.last_transition_time
+        if heard is None or heard[:3] != (meta.uid, renewed, said):
+            heard = self._heard[meta.name] = _Beat(meta.uid, renewed, said, now)
+        return heard.at
+
+    def _judge(self, key: Key, now: datetime) -> Plan:
+        pod = self._pods.reader.get(key)
+        node = self._nodes.reader.get(Key("", pod.spec.node_name)) if pod is not None else None
+        taints = [each for each in node.spec.taints if each.effect == "NoExecute"] if node else []
+        if pod is None or not taints or pod.metadata.deletion_timestamp is not None:
+            self._tainted.pop(key, None)
+            return NOTHING
+        stays = patience(pod, taints)
+        if stays is None:
+            return NOTHING
+        since = self._tainted.get(key)
+        if since is None or since[0] != pod.metadata.uid:
+            since = self._tainted[key] = pod.metadata.uid, now
+        due = since[1] + stays
+        return Plan().wake(due) if now < due else _eviction(pod, now)
+
+
+def _node_of(lease: Lease) -> Iterable[Key]:
+    meta = lease.metadata
+    return (Key("", meta.name),) if meta.namespace == LEASE_NAMESPACE else ()
+
+
+def patience(pod: Pod, taints: Iterable[Taint]) -> timedelta | None:
+    """How long a pod stays on a node with these taints; None is for ever."""
+    seconds: list[int] = []
+    for taint in taints:
+        covering = [each for each in pod.spec.tolerations if scheduling.tolerates(each, taint)]
+        if not covering:
+            return timedelta()
+        limits = (each.toleration_seconds for each in covering)
+        seconds += [max(limit, 0) for limit in limits if limit is not None]
+    return timedelta(seconds=min(seconds)) if seconds else None
+
+
+def silenced(node: Node, now: datetime) -> tuple[Step, ...]:
+    """The step that says that nothing is known of a node any more, unless that is said already."""
+    unknown: list[JSON] = []
+    for kind in _CONDITIONS:
+        said = core.reported(node.status.conditions, kind)
+        if said is not None and said.status == "Unknown":
+            continue
+        never = said is None
+        unknown.append(
+            {
+                "type": kind,
+                "status": "Unknown",
+                "reason": "NodeStatusNeverUpdated" if never else "NodeStatusUnknown",
+                "message": "Kubelet never posted node status."
+                if never
+                else "Kubelet stopped posting node status.",
+                "lastTransitionTime": instant.render(now),
+            }
+        )
+    if not unknown:
+        return ()
+    body: JSON = {"status": {"conditions": unknown}}
+    meta = node.metadata
+    return (
+        Patch(
+            NODES,
+            key_of(node),
+            body,
+            PatchType.STRATEGIC,
+            subresource="status",
+            uid=meta.uid,
+            resource_version=meta.resource_version,
+        ),
+    )
+
+
+def tainted(node: Node, now: datetime) -> tuple[Step, ...]:
+    """The step that gives a node the taints its conditions ask for, and no others of ours."""
+    ready = core.reported(node.status.conditions, "Ready")
+    if ready is None:
+        return ()
+    wanted = {
+        (key, "NoSchedule")
+        for kind, key in _PRESSURES.items()
+        if (said := core.reported(node.status.conditions, kind)) and said.status == "True"
+    }
+    if node.spec.unschedulable:
+        wanted.add((_CORDON, "NoSchedule"))
+    trouble = _READY.get(ready.status, "")
+    if trouble:
+        wanted |= {(trouble, "NoSchedule"), (trouble, "NoExecute")}
+    has = {(each.key, each.effect) for each in node.spec.taints}
+    if wanted == has & _OURS:
+        return ()
+    kept = [each for each in node.spec.taints if (each.key, each.effect) not in _OURS - wanted]
+    added: list[JSON] = [
+        {"key": key, "effect": effect, "timeAdded": instant.render(now)}
+        for key, effect in sorted(wanted - has)
+    ]
+    body: JSON = {"spec": {"taints": [*map(_plain, kept), *added]}}
+    return (podmaking.change(NODES, node, body),)
+
+
+def _plain(taint: Taint) -> JSON:
+    said = {"key": taint.key, "value": taint.value, "effect": taint.effect}
+    written: dict[str, JSON] = {name: text for name, text in said.items() if text}
+    if taint.time_added is not None:
+        written["timeAdded"] = instant.render(taint.time_added)
+    return written
+
+
+def _not_ready(pod: Pod, now: datetime) -> Patch:
+    return _condition(pod, {"type": "Ready", "status": "False"}, now)
+
+
+def _eviction(pod: Pod, now: datetime) -> Plan:
+    target: dict[str, JSON] = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "DeletionByTaintManager",
+        "message": "Taint manager: deleting due to NoExecute taint",
+    }
+    # Named by the UID alone: the condition that is written first moves the version.
+    gone = Delete(PODS, key_of(pod), pod.metadata.uid)
+    return Plan().then(_condition(pod, target, now)).then(gone)
+
+
+def _condition(pod: Pod, condition: dict[str, JSON], now: datetime) -> Patch:
+    said: JSON = {**condition, "lastTransitionTime": instant.render(now)}
+    return Patch(
+        PODS,
+        key_of(pod),
+        {"status": {"conditions": [said]}},
+        PatchType.STRATEGIC,
+        subresource="status",
+        uid=pod.metadata.uid,
+    )
