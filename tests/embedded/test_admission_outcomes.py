@@ -25,7 +25,9 @@ URL = "https://127.0.0.1:2"
 ADMIN = User("admin", ("system:masters", "system:authenticated"), uid="admin")
 
 
-@pytest.mark.parametrize("case", [*CASES.WEBHOOKS, *CASES.PATCHES, *CASES.POLICIES], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [*CASES.WEBHOOKS, *CASES.PATCHES, *CASES.POLICIES], ids=lambda case: case.name
+)
 async def test_a_write_ends_as_it_does_before_a_real_server(case: Any) -> None:
     async with open_storage(None) as storage:
         ours = SIDES.Ours(storage, "NAMESPACE", SIDES.Answering([case]), ADMIN)
