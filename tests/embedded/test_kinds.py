@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from korder.embedded.apiserver.kinds import catalogue, serviceaddresses
+from korder.embedded.apiserver.kinds import catalogue, custom, serviceaddresses
 from korder.embedded.apiserver.kinds.serviceaddresses import Taken
 
 Object = dict[str, Any]
@@ -284,3 +284,27 @@ def test_a_service_that_needs_no_node_port_gives_it_back() -> None:
     old, _ = assigned(type="NodePort", ports=[{"port": 80}])
     new, _ = assigned(Taken(), old, type="ClusterIP", ports=deepcopy(old["spec"]["ports"]))
     assert "nodePort" not in new["spec"]["ports"][0]
+
+
+def test_old_versions_recommend_the_best() -> None:
+    def version(name: str, **members: Any) -> Object:
+        schema = {"openAPIV3Schema": {"type": "object"}}
+        return {"name": name, "served": True, "schema": schema, **members}
+
+    versions = [
+        version("v1beta1", deprecated=True),
+        version("v1", storage=True),
+        version("v2", deprecated=True),
+        version("v2beta1"),
+        version("v1alpha1", deprecated=True, deprecationWarning="gone soon"),
+    ]
+    names = {"plural": "things", "kind": "Thing", "singular": "thing", "listKind": "ThingList"}
+    spec = {"group": "a.b", "scope": "Namespaced", "names": names, "versions": versions}
+    made = custom.resources({"metadata": {"name": "things.a.b"}, "spec": spec})
+    assert {each.version: each.deprecation for each in made} == {
+        "v1beta1": "a.b/v1beta1 Thing is deprecated; use a.b/v1 Thing",
+        "v1": "",
+        "v2": "a.b/v2 Thing is deprecated",
+        "v2beta1": "",
+        "v1alpha1": "gone soon",
+    }
