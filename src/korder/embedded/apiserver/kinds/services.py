@@ -23,7 +23,6 @@ class Services(Plain):
     """How services are completed and judged."""
 
     name_rule = staticmethod(names.label)
-    created_by_update = True
     more_selectable: tuple[str, ...] = ("spec.clusterIP", "spec.type")
 
     def default(self, obj: Object) -> None:
