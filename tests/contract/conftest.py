@@ -72,9 +72,7 @@ async def server(where: ControlPlane | EmbeddedServer) -> AsyncIterator[Server]:
     """The server under test."""
     if isinstance(where, EmbeddedServer):
         storage = where.storage
-        yield Server(
-            where.transport(), where.admin_token, lambda: storage.compact(storage.version)
-        )
+        yield Server(where.transport(), where.admin_token, lambda: storage.compact(storage.version))
         return
     transport, token = _connected(where)
     yield Server(transport, token, lambda: _forget(where))

@@ -79,30 +79,29 @@ def parse(text: str) -> Duration:
     return Duration(-total if negative else total)
 
 
+_AGES = (
+    (120, 1, "s", 0, ""),
+    (10 * 60, 60, "m", 1, "s"),
+    (180 * 60, 60, "m", 0, ""),
+    (8 * 3600, 3600, "h", 60, "m"),
+    (48 * 3600, 3600, "h", 0, ""),
+    (8 * 86400, 86400, "d", 3600, "h"),
+    (730 * 86400, 86400, "d", 0, ""),
+    (8 * 365 * 86400, 365 * 86400, "y", 86400, "d"),
+)
+"""How ages are told that are below so many seconds: in which unit, and in which the rest."""
+
+
 def human(seconds: int) -> str:
     """Writes an age as Kubernetes shows it, with fewer parts the longer it is: "45s", "5m3s", "2d4h"."""
-    if seconds < 0:
-        return "<invalid>" if seconds < -1 else "0s"
-    if seconds < 120:
-        return f"{seconds}s"
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if days < 8:
-        return _two(days, "d", hours % 24, "h")
-    if days < 730:
-        return f"{days}d"
-    return _two(days // 365, "y", days % 365 if days < 8 * 365 else 0, "d")
-
-
-def _two(large: int, unit: str, small: int, smaller: str) -> str:
-    return f"{large}{unit}{small}{smaller}" if small else f"{large}{unit}"
+    if seconds < -1:
+        return "<invalid>"
+    seconds = max(seconds, 0)
+    for limit, size, unit, small, smaller in _AGES:
+        if seconds < limit:
+            rest = seconds % size // small if small else 0
+            return f"{seconds // size}{unit}" + (f"{rest}{smaller}" if rest else "")
+    return f"{seconds // (365 * 86400)}y"
 
 
 def _nanoseconds(text: str, whole: str, fraction: str, unit: str) -> int:

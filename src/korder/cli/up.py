@@ -32,7 +32,7 @@ def _shape(text: str) -> str:
     return text
 
 
-def run(
+def run(  # noqa: PLR0913, PLR0917  the options of the verb
     nodes: Annotated[
         int, typer.Option(min=0, max=10_000, help="How many nodes; the last of several has GPUs.")
     ] = 5,
@@ -100,6 +100,10 @@ async def _forget(folder: Path) -> None:
         raise
     except storage.Unusable:
         pass  # damaged or from another version: a reset is the way out
+    _remove(folder)
+
+
+def _remove(folder: Path) -> None:
     for file in folder.glob(f"{STATE}*"):
         file.unlink()
 

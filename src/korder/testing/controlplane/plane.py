@@ -60,7 +60,7 @@ class ControlPlane:
         durable: Let etcd sync every write to the disk, as it does in a cluster that is not thrown away.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each is a wish of its own
         self,
         *,
         folder: Path | None = None,
