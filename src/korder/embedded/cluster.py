@@ -100,7 +100,9 @@ async def running(options: Options, *, clock: Clock, rng: random.Random) -> Asyn
     async with open_storage(path) as storage:
         surroundings = Surroundings(
             access=access.Settings(
-                credentials.signing_key, {credentials.admin_token: access.ADMIN}
+                credentials.signing_key,
+                {credentials.admin_token: access.ADMIN},
+                authority=credentials.authority.certificate,
             ),
             settings=ServerSettings(),
         )
