@@ -1,5 +1,6 @@
 """Webhooks for the contract: an HTTPS server on loopback that both servers call, and configurations that lead to it."""
 
+import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -21,6 +22,10 @@ from korder.runtime.clock import SystemClock
 Object = dict[str, Any]
 Judge = Callable[[Object], Object | Reply | Awaitable[Object | Reply]]
 """Takes the request of a review and gives its response, or a whole reply."""
+
+HEADERS = {"Content-Type": "application/json", "Connection": "close"}
+GOODBYE = 0.02
+"""Seconds in which the other side agrees that a connection is closed; asyncio complains about those that are not."""
 
 GROUP = "admissionregistration.k8s.io/v1"
 
@@ -64,7 +69,7 @@ class Hooks:
         if isinstance(verdict, Reply):
             return verdict
         review["response"] = {"uid": review["request"]["uid"], **verdict}
-        return Reply(200, json.dumps(review).encode(), {"Content-Type": "application/json"})
+        return Reply(200, json.dumps(review).encode(), HEADERS)
 
     def hook(self, judge: Judge, **more: Any) -> Object:
         """A webhook of a configuration; `more` is laid over it."""
@@ -90,17 +95,21 @@ class Hooks:
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self.home.name}},
             "timeoutSeconds": 5,
             **more,
+            "matchConditions": [_NO_PROBE, *more.get("matchConditions", ())],
         }
 
     def asked_of(self, hook: Object) -> list[Object]:
-        """The requests a hook was asked about, probes left out."""
+        """The requests a hook was asked about."""
         path = "/" + hook["clientConfig"]["url"].rpartition("/")[2]
-        return [each for each in self.asked[path] if each.get("name") != "probe"]
+        return self.asked[path]
 
     async def install(self, kind: str, *hooks: Object) -> str:
         """Makes a configuration of `Validating` or `Mutating` webhooks and waits until it is in force."""
         name = unique("hooks")
-        probe = self.hook(lambda request: deny("probe", 418), matchConditions=[_IS_PROBE])
+        probe = {
+            **self.hook(lambda request: deny("probe", 418)),
+            "matchConditions": [{"name": "probe", "expression": _PROBE}],
+        }
         body = {
             "apiVersion": GROUP,
             "kind": f"{kind}WebhookConfiguration",
@@ -122,7 +131,8 @@ class Hooks:
         return await self.server.post(self.home("configmaps"), body)
 
 
-_IS_PROBE = {"name": "probe", "expression": "object.metadata.name == 'probe'"}
+_PROBE = "object != null && object.metadata.name == 'probe'"
+_NO_PROBE = {"name": "no-probe", "expression": f"!({_PROBE})"}
 
 
 @asynccontextmanager
@@ -136,7 +146,8 @@ async def serving(server: Server, home: Home) -> AsyncIterator[Hooks]:
     try:
         yield hooks
     finally:
-        await listener.stop(0.1)
+        await listener.stop(1)
+        await asyncio.sleep(GOODBYE)
 
 
 @cache
