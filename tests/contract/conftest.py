@@ -13,13 +13,17 @@ from tests.contract.objects import Home, unique
 from tests.contract.wire import Server
 import yaml
 
+from korder.embedded.apiserver.admission.webhooks import over_network
+from korder.embedded.apiserver.admission.webhooks.calls import Endpoint
 from korder.net.client import HttpTransport
+from korder.net.http import Transport
 from korder.net.tls import ClientTls, RotatingTls
 from korder.runtime.clock import SystemClock
 from korder.testing.controlplane import ControlPlane
 from korder.testing.embedded import EmbeddedServer, embedded_server
 
 HERE = Path(__file__).parent
+_TO_WEBHOOKS: list[Transport] = []
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
@@ -49,7 +53,7 @@ def plane() -> Iterator[ControlPlane]:
 def ours() -> Iterator[EmbeddedServer]:
     """The embedded server, without controllers; it belongs to no loop, as little as a real one."""
     with asyncio.Runner() as runner:
-        running = embedded_server(SystemClock())
+        running = embedded_server(SystemClock(), connect=_connect)
         yield runner.run(running.__aenter__())
         runner.run(running.__aexit__(None, None, None))
 
@@ -73,10 +77,18 @@ async def server(where: ControlPlane | EmbeddedServer) -> AsyncIterator[Server]:
     if isinstance(where, EmbeddedServer):
         storage = where.storage
         yield Server(where.transport(), where.admin_token, lambda: storage.compact(storage.version))
+        for each in _TO_WEBHOOKS:
+            await each.close()
         return
     transport, token = _connected(where)
     yield Server(transport, token, lambda: _forget(where))
     await transport.close()
+
+
+def _connect(endpoint: Endpoint) -> Transport:
+    """Connections to webhooks belong to the loop of a test, and end with it."""
+    _TO_WEBHOOKS.append(over_network(endpoint))
+    return _TO_WEBHOOKS[-1]
 
 
 def _connected(plane: ControlPlane) -> tuple[HttpTransport, str]:

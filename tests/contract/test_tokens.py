@@ -75,11 +75,14 @@ async def test_a_token_can_be_bound_to_a_pod(server: Server, home: Home) -> None
     assert claims(token)["kubernetes.io"]["pod"]["name"] == "a"
     user = (await review(server, token))["user"]
     assert user["extra"]["authentication.kubernetes.io/pod-name"] == ["a"]
+
+
+async def test_a_token_dies_with_its_pod(server: Server, home: Home) -> None:
+    made = (await server.post(home("pods"), pod("a"))).ok(201)
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": made["metadata"]["uid"]}
+    token = (await token_of(server, home, boundObjectRef=reference))["token"]
     (await server.delete(home("pods", "a"))).ok()
-    gone = await server.until(
-        lambda: server.get(home("configmaps"), token=token), lambda answer: answer.status == 401
-    )
-    assert gone.status == 401
+    (await server.get(home("configmaps"), token=token)).refused(401, "Unauthorized")
 
 
 async def test_a_token_cannot_be_bound_to_another_pod(server: Server, home: Home) -> None:
@@ -139,9 +142,8 @@ async def test_a_token_dies_with_its_account(server: Server, home: Home) -> None
     token = (await server.post(home("serviceaccounts", "b", "token"), {"spec": {}})).ok()["status"][
         "token"
     ]
-    assert (await server.get("/api", token=token)).status == 200
     (await server.delete(home("serviceaccounts", "b"))).ok()
-    await server.until(lambda: server.get("/api", token=token), lambda answer: answer.status == 401)
+    (await server.get("/api", token=token)).refused(401, "Unauthorized")
 
 
 async def test_an_unknown_token_is_unauthorized(server: Server) -> None:

@@ -101,4 +101,11 @@ OBJECTS: list[tuple[str, Object]] = [
     ("validatingadmissionpolicybindings.admissionregistration.k8s.io", {"metadata": {"name": "NAME"}, "spec": {"policyName": "NAME", "validationActions": ["Deny"], "paramRef": {"name": "n", "parameterNotFoundAction": "Allow"}}}),
     ("resourcequotas", {"metadata": {"name": "x"}, "spec": {"hard": {"pods": "100", "limits.cpu": "100", "requests.memory": "100Gi"}}, "status": {"hard": {"pods": "100", "limits.cpu": "100", "requests.memory": "100Gi"}, "used": {"pods": "1", "limits.cpu": "500m"}}}),
     ("controllerrevisions.apps", {"metadata": {"name": "x", "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "x", "uid": "u", "controller": True}]}, "revision": 4, "data": {"a": 1}}),
+    ("ingresses.networking.k8s.io", {"metadata": {"name": "x"}, "spec": {"ingressClassName": "c", "tls": [{"hosts": ["h0"]}], "rules": [{"host": f"h{index}"} for index in range(5)]}, "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}, {"hostname": "h"}]}}}),
+    ("ingresses.networking.k8s.io", {"metadata": {"name": "y"}, "spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}}),
+    ("horizontalpodautoscalers.autoscaling", {"metadata": {"name": "x"}, "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "none"}, "minReplicas": 2, "maxReplicas": 4, "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}, {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "1k"}}}, {"type": "External", "external": {"metric": {"name": "e"}, "target": {"type": "Value", "value": "5"}}}]}}),
+    ("resourceclaims.resource.k8s.io", {"metadata": {"name": "x"}, "spec": {}}),
+    ("flowschemas.flowcontrol.apiserver.k8s.io", {"metadata": {"name": "NAME"}, "spec": {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 900}}),
+    ("prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", {"metadata": {"name": "NAME"}, "spec": {"type": "Limited", "limited": {"nominalConcurrencyShares": 1, "limitResponse": {"type": "Reject"}}}}),
+    ("ipaddresses.networking.k8s.io", {"metadata": {"name": "10.96.255.250"}, "spec": {"parentRef": {"group": "", "resource": "services", "namespace": "NAMESPACE", "name": "none"}}}),
 ]  # fmt: skip

@@ -5,8 +5,10 @@ import base64
 from collections.abc import AsyncIterator
 from itertools import product
 import json
+from pathlib import Path
 import random
 import re
+import runpy
 from typing import Any
 
 import msgspec
@@ -35,6 +37,7 @@ STORED = {
     f"{plural}.{RBAC}": f"/apis/{RBAC}/v1/{plural}"
     for plural in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 } | {plural: f"/api/v1/{plural}" for plural in ("serviceaccounts", "secrets", "pods", "nodes")}
+CASES = runpy.run_path(str(Path(__file__).with_name("access_cases.py")))
 AUTHORIZATION = "/apis/authorization.k8s.io/v1"
 AUTHENTICATION = "/apis/authentication.k8s.io/v1"
 
@@ -253,33 +256,6 @@ def _verdict(told: Object) -> tuple[object, ...]:
     return False, sorted(reason.removeprefix("RBAC: ").strip("[]").split(", "))
 
 
-REQUESTS = [
-    ("GET", "/api/v1/namespaces/{ns}/pods", Action("list", "", "pods", "", "{ns}")),
-    ("GET", "/api/v1/pods?watch=true", Action("watch", "", "pods")),
-    ("GET", "/api/v1/namespaces/{ns}/pods/x/log", Action("get", "", "pods", "log", "{ns}", "x")),
-    ("GET", "/api/v1/namespaces/{ns}", Action("get", "", "namespaces", "", "{ns}", "{ns}")),
-    ("GET", "/api/v1/nodes/a", Action("get", "", "nodes", name="a")),
-    (
-        "DELETE",
-        "/apis/apps/v1/namespaces/{ns}/deployments",
-        Action("deletecollection", "apps", "deployments", "", "{ns}"),
-    ),
-    ("GET", "/apis/none.io/v1/things/a%22b", Action("get", "none.io", "things", name='a"b')),
-    ("GET", "/metrics", Action("get", path="/metrics")),
-    ("GET", "/%3Cx%3E&y", Action("get", path="/<x>&y")),
-    ("GET", "/healthz", Action("get", path="/healthz")),
-    ("GET", "/apis", Action("get", path="/apis")),
-]
-PERSONS = [
-    {"Impersonate_User": "alice"},
-    {"Impersonate_User": "system:anonymous"},
-    {"Impersonate_User": "carl"},
-    {"Impersonate_User": "bob", "Impersonate_Group": "system:unauthenticated"},
-    {"Impersonate_Group": "a"},
-    {"Impersonate_Extra_X": "a", "Impersonate_Uid": "1"},
-]
-
-
 async def test_who_may_not_hears_the_same(both: Both, namespace: str) -> None:
     await both.apply(
         a_binding("vain", "Role/gone", namespace, "carl"),
@@ -287,7 +263,7 @@ async def test_who_may_not_hears_the_same(both: Both, namespace: str) -> None:
     )
     door = await both.open(namespace)
     wrong = []
-    for (method, path, action), person in product(REQUESTS, PERSONS):
+    for (method, path, action), person in product(CASES["REQUESTS"], CASES["PERSONS"]):
         filled = action._replace(
             namespace=action.namespace.replace("{ns}", namespace),
             name=action.name.replace("{ns}", namespace),
@@ -363,30 +339,6 @@ async def test_impersonation_is_allowed_alike(both: Both, namespace: str) -> Non
             await both.ask("DELETE", f"/apis/{RBAC}/v1/{plural}/{marked}")
 
 
-POD = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
-TOKEN_REQUESTS: list[Object] = [
-    {"spec": {}},
-    {"spec": {"audiences": ["a", "b"], "expirationSeconds": 600}},
-    {"spec": {"expirationSeconds": 599}},
-    {"spec": {"expirationSeconds": 2**32}},
-    {"spec": {"expirationSeconds": 2**32 + 1}},
-    {"spec": {"expirationSeconds": -1}},
-    {"metadata": {"name": "x"}, "spec": {}},
-    {"metadata": {"name": "default", "uid": "x"}, "spec": {}},
-    {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "x"}}},
-    {"spec": {"boundObjectRef": POD}},
-    {"spec": {"boundObjectRef": POD, "expirationSeconds": 3607}},
-    {"spec": {"boundObjectRef": POD | {"uid": "x"}}},
-    {"spec": {"boundObjectRef": POD | {"name": "other"}}},
-    {"spec": {"boundObjectRef": POD | {"kind": "Deployment", "apiVersion": "apps/v1"}}},
-    {"spec": {"boundObjectRef": {"kind": "Pod", "name": "p"}}},
-    {"spec": {"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "x"}}},
-    {"spec": {"boundObjectRef": {"kind": "Secret", "apiVersion": "v1", "name": "s"}}},
-    {"spec": {"boundObjectRef": {"kind": "Node", "apiVersion": "v1", "name": "nowhere"}}},
-    {"spec": {"boundObjectRef": {}}},
-]
-
-
 def a_pod(name: str, namespace: str, account: str) -> Object:
     spec = {"serviceAccountName": account, "containers": [{"name": "c", "image": "i"}]}
     return {
@@ -407,7 +359,7 @@ async def test_tokens_are_issued_alike(both: Both, namespace: str) -> None:
     )
     door = await both.open(namespace)
     wrong = []
-    for request, name in product(TOKEN_REQUESTS, ("default", "gone")):
+    for request, name in product(CASES["TOKEN_REQUESTS"], ("default", "gone")):
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         _, theirs = await both.ask("POST", path, request)
         try:
@@ -438,51 +390,6 @@ def _comparable(answer: Object) -> Object:
     }
 
 
-PODS = {"verb": "list", "resource": "pods"}
-PATH = {"verb": "get", "path": "/healthz"}
-REVIEWS: list[tuple[str, Object]] = [
-    ("selfsubjectaccessreviews", {}),
-    ("selfsubjectaccessreviews", {"resourceAttributes": PODS}),
-    ("selfsubjectaccessreviews", {"resourceAttributes": {}}),
-    ("selfsubjectaccessreviews", {"resourceAttributes": PODS, "nonResourceAttributes": PATH}),
-    ("selfsubjectaccessreviews", {"nonResourceAttributes": PATH}),
-    ("selfsubjectaccessreviews", {"nonResourceAttributes": {}}),
-    ("selfsubjectaccessreviews", {"resourceAttributes": PODS | {"labelSelector": {}}}),
-    (
-        "selfsubjectaccessreviews",
-        {"resourceAttributes": PODS | {"fieldSelector": {"rawSelector": "a"}}},
-    ),
-    (
-        "selfsubjectaccessreviews",
-        {"resourceAttributes": PODS | {"labelSelector": {"rawSelector": "a=!!"}}},
-    ),
-    ("subjectaccessreviews", {"resourceAttributes": PODS}),
-    ("subjectaccessreviews", {}),
-    ("subjectaccessreviews", {"groups": ["system:masters"], "resourceAttributes": PODS}),
-    (
-        "subjectaccessreviews",
-        {"user": "x", "uid": "1", "extra": {"a": ["b"]}, "nonResourceAttributes": PATH},
-    ),
-    (
-        "subjectaccessreviews",
-        {"user": "x", "groups": ["system:authenticated"], "nonResourceAttributes": PATH},
-    ),
-    ("localsubjectaccessreviews", {"user": "x", "resourceAttributes": PODS}),
-    (
-        "localsubjectaccessreviews",
-        {"user": "last-comer", "resourceAttributes": PODS | {"namespace": "{ns}"}},
-    ),
-    ("localsubjectaccessreviews", {"user": "x", "nonResourceAttributes": PATH}),
-    ("localsubjectaccessreviews", {}),
-    ("selfsubjectrulesreviews", {}),
-    ("selfsubjectrulesreviews", {"namespace": "{ns}"}),
-    ("selfsubjectreviews", {}),
-    ("tokenreviews", {}),
-    ("tokenreviews", {"token": "abc"}),
-    ("tokenreviews", {"token": "a.b.c", "audiences": ["x"]}),
-]
-
-
 @pytest.mark.parametrize(
     "person",
     [ADMIN, User("last-comer", ("system:authenticated",), "9", {"scope": ("x", "y")})],
@@ -498,7 +405,7 @@ async def test_reviews_are_answered_alike(both: Both, namespace: str, person: Us
     else:
         headers |= {"Impersonate_Group": MASTERS}
         person = User(person.name, (MASTERS, "system:authenticated"), person.uid)
-    for plural, spec in REVIEWS:
+    for plural, spec in CASES["REVIEWS"]:
         filled = json.loads(json.dumps({"spec": spec}).replace("{ns}", namespace))
         root = AUTHENTICATION if plural in ("tokenreviews", "selfsubjectreviews") else AUTHORIZATION
         place = f"/namespaces/{namespace}" if plural.startswith("local") else ""

@@ -11,7 +11,6 @@ import pytest
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.admission.attributes import Attributes, Chain, Operation, Plugin
 from korder.embedded.apiserver.admission.plugins import default_plugins
-from korder.embedded.apiserver.admission.priority import PRIORITY_CLASSES
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.kinds.strategy import Strategy
 from korder.embedded.apiserver.refusal import Refused
@@ -47,6 +46,7 @@ class World:
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
+        self.attempts = 0
         self.chain = Chain(default_plugins(View(storage), lambda: NOW, random.Random(1)))
 
     async def put(self, resource: Resource | str, obj: Object, namespace: str = "") -> None:
@@ -74,6 +74,7 @@ class World:
         subresource: str = "",
         name: str = "x",
         dry_run: bool = False,
+        keep_turn: bool = False,
     ) -> Attributes:
         """Runs the chain; a write is made of it elsewhere."""
         if obj is not None:
@@ -90,19 +91,30 @@ class World:
             dry_run=dry_run,
         )
         await self.chain.mutate(attributes)
-        await self.chain.validate(attributes)
+        try:
+            await self.chain.validate(attributes)
+        except Refused:
+            attributes.over()
+            raise
+        if not keep_turn:
+            attributes.over()
         return attributes
 
-    async def create(self, resource: Resource, obj: Object, name: str) -> None:
+    async def create(
+        self, resource: Resource, obj: Object, name: str, *, turns: bool = False
+    ) -> None:
         """Writes with all that goes alongside, and begins again if somebody was faster."""
         while True:
-            attributes = await self.ask(resource, obj, name=name)
+            attributes = await self.ask(resource, obj, name=name, keep_turn=turns)
+            self.attempts += 1
             key = Key(resource.stored, "ns", name)
             await asyncio.sleep(0)
             try:
                 await self.storage.write(Create(key, draft(obj)), *attributes.alongside)
             except Conflict:
                 continue
+            finally:
+                attributes.over()
             return
 
 
@@ -112,8 +124,6 @@ async def world() -> AsyncIterator[World]:
         world = World(storage)
         await world.put(NAMESPACES, {"metadata": {"name": "ns"}, "status": {"phase": "Active"}})
         await world.put("serviceaccounts", {"metadata": {"name": "default"}}, "ns")
-        for each in PRIORITY_CLASSES:
-            await world.put(CLASSES, each)
         yield world
 
 
@@ -318,10 +328,11 @@ def a_quota(hard: Object, used: Object | None = None, **spec: Any) -> Object:
 
 
 class TestQuotas:
-    async def test_writers_that_race_do_not_pass_the_limit(self, world: World) -> None:
+    @pytest.mark.parametrize("turns", [False, True], ids=["all at once", "one after the other"])
+    async def test_writers_that_race_do_not_pass_the_limit(self, world: World, turns: bool) -> None:
         await world.put("resourcequotas", a_quota({"pods": "5"}, {"pods": "0"}), "ns")
         answers = await asyncio.gather(
-            *(world.create(PODS, a_pod(), f"p{number}") for number in range(20)),
+            *(world.create(PODS, a_pod(), f"p{number}", turns=turns) for number in range(20)),
             return_exceptions=True,
         )
         refused = [each for each in answers if isinstance(each, Refused)]
@@ -331,6 +342,7 @@ class TestQuotas:
         )
         assert len(world.storage.page("pods", "ns").records) == 5
         assert world.get("resourcequotas", "q")["status"]["used"] == {"pods": "5"}
+        assert (world.attempts == 5) == turns
 
     async def test_what_is_not_known_is_not_charged(self, world: World) -> None:
         await world.put("resourcequotas", a_quota({"pods": "5", "count/secrets": "1"}), "ns")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from korder.embedded.apiserver.kinds import catalogue, serviceaddresses
+from korder.embedded.apiserver.kinds import catalogue, custom, serviceaddresses
 from korder.embedded.apiserver.kinds.serviceaddresses import Taken
 
 Object = dict[str, Any]
@@ -284,3 +284,99 @@ def test_a_service_that_needs_no_node_port_gives_it_back() -> None:
     old, _ = assigned(type="NodePort", ports=[{"port": 80}])
     new, _ = assigned(Taken(), old, type="ClusterIP", ports=deepcopy(old["spec"]["ports"]))
     assert "nodePort" not in new["spec"]["ports"][0]
+
+
+def test_old_versions_recommend_the_best() -> None:
+    def version(name: str, **members: Any) -> Object:
+        schema = {"openAPIV3Schema": {"type": "object"}}
+        return {"name": name, "served": True, "schema": schema, **members}
+
+    versions = [
+        version("v1beta1", deprecated=True),
+        version("v1", storage=True),
+        version("v2", deprecated=True),
+        version("v2beta1"),
+        version("v1alpha1", deprecated=True, deprecationWarning="gone soon"),
+    ]
+    names = {"plural": "things", "kind": "Thing", "singular": "thing", "listKind": "ThingList"}
+    spec = {"group": "a.b", "scope": "Namespaced", "names": names, "versions": versions}
+    made = custom.resources({"metadata": {"name": "things.a.b"}, "spec": spec})
+    assert {each.version: each.deprecation for each in made} == {
+        "v1beta1": "a.b/v1beta1 Thing is deprecated; use a.b/v1 Thing",
+        "v1": "",
+        "v2": "a.b/v2 Thing is deprecated",
+        "v2beta1": "",
+        "v1alpha1": "gone soon",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "member", "value"),
+    [
+        pytest.param("persistentvolumes", {"spec": {}}, "persistentVolumeReclaimPolicy", "Retain", id="a volume stays"),
+        pytest.param("persistentvolumeclaims", {"spec": {}}, "volumeMode", "Filesystem", id="a claim is a file system"),
+        pytest.param("csidrivers.storage.k8s.io", {"spec": {}}, "volumeLifecycleModes", ["Persistent"], id="volumes of a driver last"),
+        pytest.param("networkpolicies.networking.k8s.io", {"spec": {"egress": [{}]}}, "policyTypes", ["Ingress", "Egress"], id="a network policy has types"),
+    ],
+)  # fmt: skip
+def test_plain_kinds_are_completed(name: str, given: Object, member: str, value: Any) -> None:
+    assert created(name, **given)["spec"][member] == value
+
+
+def test_volumes_and_claims_begin_pending() -> None:
+    for name in ("persistentvolumes", "persistentvolumeclaims"):
+        assert created(name, spec={})["status"] == {"phase": "Pending"}
+
+
+WEBHOOKS = "validatingwebhookconfigurations.admissionregistration.k8s.io"
+BINDINGS = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "sentence"),
+    [
+        pytest.param("roles.rbac.authorization.k8s.io", {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/"]}]}, 'rules[0].nonResourceURLs: Invalid value: ["/"]: namespaced rules cannot apply to non-resource URLs', id="paths in a namespace"),
+        pytest.param("rolebindings.rbac.authorization.k8s.io", {"roleRef": {"kind": "Role", "name": "a"}, "subjects": [{"kind": "Robot", "name": "r"}]}, 'subjects[0].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"', id="an unknown subject"),
+        pytest.param("poddisruptionbudgets.policy", {"spec": {"maxUnavailable": "101%"}}, 'spec.maxUnavailable: Invalid value: "101%": must not be greater than 100%', id="more than all pods"),
+        pytest.param("resourcequotas", {"spec": {"scopes": ["BestEffort", "NotBestEffort"]}}, 'spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes', id="scopes that contradict"),
+        pytest.param("limitranges", {"spec": {"limits": [{"type": "Pod", "max": {"cpu": "1"}, "min": {"cpu": "2"}}]}}, 'spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1', id="bounds that contradict"),
+        pytest.param(WEBHOOKS, {"webhooks": [{"name": "a.b.c", "sideEffects": "None", "admissionReviewVersions": ["v1"]}]}, "webhooks[0].clientConfig: Required value: exactly one of url or service is required", id="a hook nobody answers"),
+        pytest.param(BINDINGS, {"spec": {"policyName": "a"}}, "spec.validationActions: Required value: at least one validation action is required", id="a policy without consequences"),
+        pytest.param("priorityclasses.scheduling.k8s.io", {"value": 1_000_000_001}, "value: Forbidden: maximum allowed value of a user defined priority is 1000000000", id="too important"),
+        pytest.param("services", {"spec": {"type": "ExternalName"}}, "spec.externalName: Required value", id="a name for nobody"),
+        pytest.param("nodes", {"spec": {"taints": [{"key": "a", "effect": "No"}]}}, 'metadata.taints[0].effect: Unsupported value: "No": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"', id="an unknown effect"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_in_the_words_of_a_server(
+    name: str, given: Object, sentence: str
+) -> None:
+    assert told(name, **given) == [sentence]
+
+
+def test_updates_of_some_kinds_want_a_version_and_some_create() -> None:
+    lease, config = (
+        RESOURCES["leases.coordination.k8s.io"].strategy,
+        RESOURCES["configmaps"].strategy,
+    )
+    assert (lease.unconditional, lease.created_by_update) == (False, True)
+    assert (config.unconditional, config.created_by_update) == (True, False)
+
+
+def test_a_service_drops_what_only_its_former_type_had() -> None:
+    old, _ = assigned(type="LoadBalancer", ports=[{"port": 80}])
+    new, causes = assigned(Taken(), old, **{**deepcopy(old["spec"]), "type": "ClusterIP"})
+    assert causes == []
+    assert new["spec"].keys() & {"externalTrafficPolicy", "allocateLoadBalancerNodePorts"} == set()
+    gone, _ = assigned(
+        Taken(), old, **{**deepcopy(old["spec"]), "type": "ExternalName", "externalName": "a.b"}
+    )
+    assert gone["spec"].keys() & {"clusterIP", "clusterIPs", "ipFamilies"} == set()
+
+
+def test_a_cluster_address_is_changed_in_both_forms_and_refused() -> None:
+    old, _ = assigned(ports=[{"port": 80}])
+    new, _ = assigned(Taken(), old, **{**deepcopy(old["spec"]), "clusterIP": "10.96.9.9"})
+    for obj in (old, new):
+        obj["metadata"]["resourceVersion"] = "1"
+    (cause,) = RESOURCES["services"].strategy.check_update(new, old)
+    assert cause.message == 'Invalid value: ["10.96.9.9"]: may not change once set'

@@ -1,5 +1,6 @@
 """A server with its door closed: who is let in over HTTP, reviews, tokens, and roles that gather."""
 
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 import json
@@ -49,7 +50,9 @@ class World:
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     rng = random.Random(0)
-    surroundings = Surroundings(access=Settings(make_key(rng.randbytes), {MASTER: ADMIN}))
+    surroundings = Surroundings(
+        access=Settings(make_key(rng.randbytes), {MASTER: ADMIN}, authority=b"PEM")
+    )
     async with open_storage(None, inline=True) as storage:
         server = assemble(storage, surroundings, now=lambda: NOW, rng=rng)
         await server.start()
@@ -175,3 +178,59 @@ async def test_nobody_writes_a_role_with_more_than_they_have(world: World) -> No
     }
     code, refusal = await world.send("POST", f"{place}/rolebindings", admin, token)
     assert (code, "not currently held" in refusal["message"]) == (403, True)
+
+
+async def test_an_object_may_be_sent_in_protobuf(world: World) -> None:
+    about = b"\x0a\x02v1\x12\x09ConfigMap"
+    meta = b"\x0a\x03\x0a\x01a"
+    sent = b"k8s\x00\x0a" + bytes([len(about)]) + about + b"\x12" + bytes([len(meta)]) + meta
+    headers = {
+        "Authorization": f"Bearer {MASTER}",
+        "Content-Type": "application/vnd.kubernetes.protobuf",
+        "Accept": "application/vnd.kubernetes.protobuf,application/json",
+    }
+    target = "/api/v1/namespaces/team/configmaps"
+    reply = await world.server.handle(Request("POST", target, headers, sent))
+    assert (reply.status, reply.headers["Content-Type"]) == (201, "application/json")
+    reply = await world.server.handle(Request("POST", target, headers, sent[:-1]))
+    assert reply.status == 400
+    await world.send("DELETE", f"{target}/a")
+    assert (await world.send("GET", f"{target}/a"))[0] == 404
+
+
+def a_secret(account: str) -> Object:
+    meta = {"name": "s", "annotations": {"kubernetes.io/service-account.name": account}}
+    return {"metadata": meta, "type": "kubernetes.io/service-account-token"}
+
+
+async def test_a_secret_of_an_account_is_filled_and_ends_with_it(world: World) -> None:
+    place = "/api/v1/namespaces/team/secrets"
+    assert (await world.send("POST", place, a_secret("bot")))[0] == 201
+    _, secret = await world.send("GET", f"{place}/s")
+    data = {name: b64decode(value) for name, value in secret["data"].items()}
+    token = data.pop("token").decode()
+    assert data == {"ca.crt": b"PEM", "namespace": b"team"}
+    _, whoami = await world.send("POST", f"{AUTHENTICATION}/selfsubjectreviews", {}, token)
+    assert whoami["status"]["userInfo"]["username"] == "system:serviceaccount:team:bot"
+    await world.send("PUT", f"{place}/s", {**secret, "data": {}})
+    _, secret = await world.send("GET", f"{place}/s")
+    assert b64decode(secret["data"]["token"]).decode() == token
+    await world.send("DELETE", "/api/v1/namespaces/team/serviceaccounts/bot")
+    assert (await world.send("GET", f"{place}/s"))[0] == 404
+
+
+async def test_a_secret_of_no_account_does_not_stay(world: World) -> None:
+    place = "/api/v1/namespaces/team/secrets"
+    assert (await world.send("POST", place, a_secret("nobody")))[0] == 201
+    assert (await world.send("GET", f"{place}/s"))[0] == 404
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/%ff", "/apis/%ff/v1/x", "/api/v1/namespaces/%ff/pods", "/api/v1/namespaces/team/pods/%ff"],
+)
+@pytest.mark.parametrize("token", [MASTER, ""], ids=["the administrator", "nobody"])
+async def test_paths_that_are_no_text_are_answered(world: World, target: str, token: str) -> None:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    reply = await world.server.handle(Request("GET", target, headers))
+    assert reply.status in (200, 403, 404)

@@ -81,15 +81,13 @@ async def test_a_stream_ends_when_its_client_goes() -> None:
 @pytest.mark.enable_socket
 async def test_a_server_that_drains_ends_its_streams_properly() -> None:
     source = Source()
-    async with (
-        serving(source.handle) as (server, transport),
-        await transport.send(Request("GET", "/")) as response,
-    ):
-        source.words.put_nowait(b"one")
-        chunks = response.chunks()
-        assert await anext(chunks) == b"one"
-        await server.stop(1.0)
-        assert [chunk async for chunk in chunks] == []
+    async with serving(source.handle) as (server, transport):
+        async with await transport.send(Request("GET", "/")) as response:
+            source.words.put_nowait(b"one")
+            chunks = response.chunks()
+            assert await anext(chunks) == b"one"
+            await server.stop(1.0)
+            assert [chunk async for chunk in chunks] == []
     assert source.closed.is_set()
 
 

@@ -21,6 +21,7 @@ from korder.api.plan import PatchType
 from korder.embedded import credentials as keys
 from korder.embedded.actors.kinds import stored_kinds
 from korder.embedded.actors.kubelet import Kubelet
+from korder.embedded.actors.nodelifecycle import NodeLifecycle
 from korder.embedded.actors.nodes import NOT_READY, Nodes, Shape
 from korder.embedded.actors.scheduler import Scheduler
 from korder.embedded.actors.workloads import add_workloads
@@ -100,7 +101,9 @@ async def running(options: Options, *, clock: Clock, rng: random.Random) -> Asyn
     async with open_storage(path) as storage:
         surroundings = Surroundings(
             access=access.Settings(
-                credentials.signing_key, {credentials.admin_token: access.ADMIN}
+                credentials.signing_key,
+                {credentials.admin_token: access.ADMIN},
+                authority=credentials.authority.certificate,
             ),
             settings=ServerSettings(),
         )
@@ -114,7 +117,8 @@ async def running(options: Options, *, clock: Clock, rng: random.Random) -> Asyn
         client = Client(InProcessTransport(server.handle, headers), rng=rng)
         try:
             await _define(client)
-            async with _acting(client, options, clock, rng):
+            root = credentials.authority.certificate.decode()
+            async with _acting(client, options, root, clock, rng):
                 yield Cluster(f"https://{LOOPBACK}:{port}", credentials, client)
         finally:
             await server.close()
@@ -132,7 +136,7 @@ async def _define(client: Client) -> None:
 
 @asynccontextmanager
 async def _acting(
-    client: Client, options: Options, clock: Clock, rng: random.Random
+    client: Client, options: Options, root: str, clock: Clock, rng: random.Random
 ) -> AsyncIterator[None]:
     manager = Manager(client, Settings(identity="korder-up"), clock=clock, rng=rng)
     machines = {} if Actor.NODES in options.without else options.machines
@@ -143,7 +147,8 @@ async def _acting(
     if Actor.SCHEDULER not in options.without:
         Scheduler(manager, clock=clock, rng=rng)
     if Actor.CONTROLLERS not in options.without:
-        add_workloads(manager, client, await stored_kinds(client))
+        NodeLifecycle(manager)
+        add_workloads(manager, client, await stored_kinds(client), root_certificate=root)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))

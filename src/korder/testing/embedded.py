@@ -10,6 +10,7 @@ import random
 
 from korder.embedded import credentials as keys
 from korder.embedded.apiserver.access import door as access
+from korder.embedded.apiserver.admission.webhooks import Connect, over_network
 from korder.embedded.apiserver.assembly import Surroundings, assemble
 from korder.embedded.apiserver.server import ApiServer
 from korder.embedded.apiserver.storage import Storage, open_storage
@@ -44,13 +45,17 @@ class EmbeddedServer:
 
 
 @asynccontextmanager
-async def embedded_server(clock: Clock, seed: int = 1) -> AsyncIterator[EmbeddedServer]:
-    """Runs an API server without any controllers while the block does."""
+async def embedded_server(
+    clock: Clock, seed: int = 1, connect: Connect = over_network
+) -> AsyncIterator[EmbeddedServer]:
+    """Runs an API server without any controllers while the block does; it reaches webhooks with `connect`."""
     rng = random.Random(seed)
     made = keys.make(clock.now(), rng.randbytes)
     settings = access.Settings(made.signing_key, {made.admin_token: access.ADMIN})
     async with open_storage(None) as storage:
-        server = assemble(storage, Surroundings(access=settings), now=clock.now, rng=rng)
+        server = assemble(
+            storage, Surroundings(access=settings, connect=connect), now=clock.now, rng=rng
+        )
         await server.start()
         try:
             yield EmbeddedServer(server, storage, made.admin_token)

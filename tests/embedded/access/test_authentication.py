@@ -151,17 +151,7 @@ def test_a_token_of_another_key_is_none_whatever_it_claims(open_world: "World") 
 
 
 async def test_a_secret_may_hold_a_token_without_an_end(open_world: "World") -> None:
-    prefix = "kubernetes.io/serviceaccount/"
-    token = open_world.door.signer.sign(
-        {
-            "iss": "kubernetes/serviceaccount",
-            f"{prefix}namespace": "team",
-            f"{prefix}secret.name": "old",
-            f"{prefix}service-account.name": "bot",
-            f"{prefix}service-account.uid": "uid-of-bot",
-            "sub": BOT,
-        }
-    )
+    token = open_world.door.issue_endless("team", "bot", "uid-of-bot", "old")
     assert open_world.refusal(token, LOOK) == NOBODY
     data = {"token": b64encode(token.encode()).decode()}
     await open_world.make("Secret", "old", "team", data=data)
@@ -206,6 +196,11 @@ def test_masters_may_be_anybody_with_the_groups_they_have(
 ) -> None:
     user = open_world.enter("admin", LOOK, Impersonate_User=name)
     assert (user.name, user.groups) == (name, groups)
+
+
+def test_names_that_are_no_text_are_made_some(open_world: "World") -> None:
+    user = open_world.enter("admin", LOOK, Impersonate_User="a\udcff", Impersonate_Group="\u00e4")
+    assert (user.name, user.groups[0]) == ("a\ufffd", "\u00e4")
 
 
 async def test_impersonation_needs_the_verb_and_nothing_of_ones_own_remains(

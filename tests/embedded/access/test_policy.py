@@ -88,6 +88,11 @@ def test_a_role_gathers_each_rule_once_also_from_roles_that_gather() -> None:
     assert policy.gathered(roles) == []
 
 
+def test_a_role_does_not_gather_from_itself() -> None:
+    role = a_role("a", "get core stale", label="x", gathers="x")
+    assert policy.gathered([role]) == [("a", [])]
+
+
 def test_roles_that_gather_from_each_other_come_to_an_end() -> None:
     roles = [a_role("a", "get core a", label="x", gathers="x"), a_role("b", label="x", gathers="x")]
     policy.gathered(roles)

@@ -67,6 +67,11 @@ async def test_the_hour_that_pods_ask_for_is_a_year_for_clients_that_forget(team
     assert claims["kubernetes.io"]["warnafter"] - claims["iat"] == 3607
 
 
+def test_equal_claims_give_equal_tokens(team: "World") -> None:
+    signer = team.door.signer
+    assert signer.sign({"a": 1}) == signer.sign({"a": 1})
+
+
 @pytest.mark.parametrize(
     ("request_", "code", "told"),
     [

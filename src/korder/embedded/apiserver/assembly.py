@@ -39,6 +39,7 @@ from korder.embedded.apiserver.kinds.catalogue import builtin
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.server import DEFAULT_SETTINGS, ApiServer, Parts, Settings
 from korder.embedded.apiserver.serving import asking, bootstrap, podpaths
+from korder.embedded.apiserver.serving.accountsecrets import ACCOUNTS, SECRETS, AccountSecrets
 from korder.embedded.apiserver.serving.gathering import Gathering
 from korder.embedded.apiserver.serving.registry import Registry
 from korder.embedded.apiserver.storage import Storage
@@ -87,7 +88,12 @@ def assemble(
         bootstrap=(*bootstrap.OBJECTS, *policy.defaults()),
     )
     server = ApiServer(storage, now=now, rng=rng, settings=surroundings.settings, parts=parts)
-    server.world.followers[CLUSTER_ROLES] = Gathering(server.world).follow
+    secrets = AccountSecrets(server.world, door, surroundings.access.authority)
+    server.world.followers |= {
+        CLUSTER_ROLES: Gathering(server.world).follow,
+        SECRETS: secrets.follow,
+        ACCOUNTS: secrets.follow_account,
+    }
     return server
 
 

@@ -19,13 +19,12 @@ _HEAD = ("kind", "apiVersion", "metadata")
 class Facts:
     """What was read out of a record's bytes: the object, and what lists and watches ask again and again."""
 
-    __slots__ = ("event", "fields", "labels", "object")
+    __slots__ = ("fields", "labels", "object")
 
     def __init__(self) -> None:
         self.object: Object | None = None
         self.labels: dict[str, str] | None = None
         self.fields: dict[str, str] | None = None
-        self.event: bytes | None = None
 
 
 def facts(record: Record) -> Facts:

@@ -27,7 +27,7 @@ from korder.embedded.apiserver.view import View
 
 PRIVATE = "kubernetes.io"
 LEGACY_ISSUER = "kubernetes/serviceaccount"
-_LEGACY = "kubernetes.io/serviceaccount/"
+LEGACY = "kubernetes.io/serviceaccount/"
 _LEEWAY = timedelta(minutes=1)
 _EXTRA = "authentication.kubernetes.io/"
 INVALIDATED = "service account token has been invalidated"
@@ -122,7 +122,7 @@ class Accounts:
 
     def _legacy(self, claims: Claims, token: str) -> User:
         namespace, name, secret, uid = (
-            text(claims, _LEGACY + claim)
+            text(claims, LEGACY + claim)
             for claim in ("namespace", "service-account.name", "secret.name", "service-account.uid")
         )
         if text(claims, "sub") != account_name(namespace, name):

@@ -34,11 +34,13 @@ class Settings:
         signing_key: A PEM private key on the curve P-256, for the tokens of service accounts.
         tokens: Further tokens and whose they are; `kubernetes-admin` is one user among them.
         issuer: Who the tokens of service accounts say has made them, and the audience they are for if none is wished.
+        authority: The certificate that clients of this server have to trust; secrets with tokens tell it.
     """
 
     signing_key: bytes = field(repr=False)
     tokens: Mapping[str, User] = field(default_factory=dict, repr=False)
     issuer: str = "https://kubernetes.default.svc.cluster.local"
+    authority: bytes = b""
 
 
 class Door:
@@ -84,6 +86,10 @@ class Door:
             Refused: there is no such account, or the request cannot be met.
         """
         return self._issuer.issue(namespace, name, request)
+
+    def issue_endless(self, namespace: str, name: str, uid: str, secret: str) -> str:
+        """A token of a service account for a secret to hold; it ends with the secret."""
+        return self._issuer.issue_endless(namespace, name, uid, secret)
 
     def guard(self, user: User, plural: str, obj: Object, old: Object | None) -> None:
         """Lets nobody write a role with more than they have, nor bind one (`roles`, `clusterroles` and their bindings).

@@ -40,7 +40,7 @@ def wanted(headers: Mapping[str, str]) -> User | None:
         Refused: 400, groups and such without a user.
     """
     given = [
-        (header.lower(), value)
+        (header.lower(), _printable(value))
         for header, value in headers.items()
         if header[:12].lower() == "impersonate-"
     ]
@@ -52,7 +52,7 @@ def wanted(headers: Mapping[str, str]) -> User | None:
     extra: dict[str, tuple[str, ...]] = {}
     for header, value in given:
         if header.startswith(_EXTRA):
-            key = unquote(header.removeprefix(_EXTRA))
+            key = _printable(unquote(header.removeprefix(_EXTRA)))
             extra[key] = (*extra.get(key, ()), value)
     if name:
         return User(name, groups, uid, extra)
@@ -61,6 +61,13 @@ def wanted(headers: Mapping[str, str]) -> User | None:
             f"requested {_in_go(uid, groups, extra)} without impersonating a user name"
         )
     return None
+
+
+def _printable(value: str) -> str:
+    """A header as it can be answered: bytes that are no text become replacement characters."""
+    if value.isascii():
+        return value
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 class _Way(NamedTuple):

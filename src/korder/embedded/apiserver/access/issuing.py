@@ -10,7 +10,7 @@ from typing import Any
 
 from korder.api import instant
 from korder.embedded.apiserver import fielderrors, refusal
-from korder.embedded.apiserver.access.accounts import PRIVATE
+from korder.embedded.apiserver.access.accounts import LEGACY, LEGACY_ISSUER, PRIVATE
 from korder.embedded.apiserver.access.plain import Object, members, text, texts
 from korder.embedded.apiserver.access.tokens import Signer
 from korder.embedded.apiserver.access.user import account_name
@@ -80,6 +80,19 @@ class Issuer:
             },
             "status": status,
         }
+
+    def issue_endless(self, namespace: str, name: str, uid: str, secret: str) -> str:
+        """A token that is good as long as the secret that holds it."""
+        return self._signer.sign(
+            {
+                "iss": LEGACY_ISSUER,
+                f"{LEGACY}namespace": namespace,
+                f"{LEGACY}secret.name": secret,
+                f"{LEGACY}service-account.name": name,
+                f"{LEGACY}service-account.uid": uid,
+                "sub": account_name(namespace, name),
+            }
+        )
 
     def _token(
         self, namespace: str, name: str, audiences: list[str], seconds: int, private: Object

@@ -3,13 +3,14 @@
 `serving` makes the attributes and runs the chain; plugins read the rest of the world through a `View`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.refusal import Refused
 from korder.embedded.apiserver.storage import Write
 
 Object = dict[str, Any]
@@ -50,6 +51,7 @@ class Attributes:
         warnings: What the client is to be told.
         alongside: Writes that have to happen with this one or not at all, such as a quota's new usage. If one of them
             conflicts, the whole request begins again.
+        afterwards: What plugins wait to do until the write is over, however it ended; `over` does it.
         rounds: Whether the plugins mutate once or twice.
     """
 
@@ -65,7 +67,13 @@ class Attributes:
     options: Object = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     alongside: list[Write] = field(default_factory=list)
+    afterwards: list[Callable[[], None]] = field(default_factory=list)
     rounds: Rounds = field(default_factory=Rounds)
+
+    def over(self) -> None:
+        """Says that the write was made, refused or given up."""
+        while self.afterwards:
+            self.afterwards.pop()()
 
 
 class Plugin:
@@ -82,17 +90,27 @@ class Chain:
     """All plugins, in order."""
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
-        self._plugins = tuple(plugins)
+        self._changing = [each for each in plugins if type(each).mutate is not Plugin.mutate]
+        self._judging = [each for each in plugins if type(each).validate is not Plugin.validate]
 
     async def mutate(self, attributes: Attributes) -> None:
         """Lets all plugins change the object, a second time if one of them asks for it."""
-        for plugin in self._plugins:
-            await plugin.mutate(attributes)
-        if attributes.rounds.again:
-            attributes.rounds.second = True
-            for plugin in self._plugins:
+        try:
+            for plugin in self._changing:
                 await plugin.mutate(attributes)
+            if attributes.rounds.again:
+                attributes.rounds.second = True
+                for plugin in self._changing:
+                    await plugin.mutate(attributes)
+        except Refused as refused:
+            refused.warnings = attributes.warnings
+            raise
 
     async def validate(self, attributes: Attributes) -> None:
-        for plugin in self._plugins:
-            await plugin.validate(attributes)
+        """Lets all plugins look at the object."""
+        try:
+            for plugin in self._judging:
+                await plugin.validate(attributes)
+        except Refused as refused:
+            refused.warnings = attributes.warnings
+            raise

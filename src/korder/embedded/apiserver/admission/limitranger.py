@@ -25,7 +25,7 @@ from korder.embedded.apiserver.view import View
 
 _ANNOTATION = "kubernetes.io/limit-ranger"
 _POD_LEVEL = frozenset({"cpu", "memory"})
-_MOST_IN_THOUSANDTHS = (2**63 - 1) // 1000
+_LARGEST = 2**63 - 1
 Amounts = Mapping[str, Quantity]
 
 
@@ -159,20 +159,26 @@ def _stretched(
     kind: str, name: str, ratio: Quantity, asked: Amounts, bound: Amounts
 ) -> Iterator[str]:
     what = f"{name} max limit to request ratio per {kind} is {ratio}"
-    request, limit = asked.get(name, quantity.ZERO), bound.get(name, quantity.ZERO)
-    if request.is_zero:
+    request, limit, _ = _numbers(
+        asked.get(name, quantity.ZERO), bound.get(name, quantity.ZERO), ratio
+    )
+    if not request:
         yield f"{what}, but no request is specified or request is 0"
-    elif limit.is_zero:
+    elif not limit:
         yield f"{what}, but no limit is specified or limit is 0"
-    elif limit.milli() / request.milli() * 1000 > ratio.milli():
-        yield f"{what}, but provided ratio is {limit.milli() / request.milli():f}"
+    elif limit / request * 1000 > min(ratio.milli(), _LARGEST):
+        yield f"{what}, but provided ratio is {limit / request:f}"
 
 
 def _exceeds(left: Quantity, right: Quantity) -> bool:
-    """Compares in thousandths, or in whole units if thousandths would be too many for a server."""
-    if max(left.value(), right.value()) > _MOST_IN_THOUSANDTHS:
-        return left.value() > right.value()
-    return left.milli() > right.milli()
+    more, less = _numbers(left, right)
+    return more > less
+
+
+def _numbers(*values: Quantity) -> list[int]:
+    """Thousandths, or whole units if thousandths would be too many for a server, whose numbers end at 2^63-1."""
+    whole = [min(each.value(), _LARGEST) for each in values]
+    return whole if max(whole) > _LARGEST // 1000 else [each.milli() for each in values]
 
 
 def _of(holder: Object, member: str) -> Amounts:

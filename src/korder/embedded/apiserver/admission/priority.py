@@ -1,7 +1,4 @@
-"""Priority: a pod's class gives it its number, and only one class is the default.
-
-`PRIORITY_CLASSES` are the two classes every cluster has; the server stores them when it starts.
-"""
+"""Priority: a pod's class gives it its number, and only one class is the default."""
 
 from korder.embedded.apiserver.admission.attributes import Attributes, Object, Plugin
 from korder.embedded.apiserver.admission.verdicts import (
@@ -16,32 +13,6 @@ from korder.embedded.apiserver.view import View
 
 CLASSES = "priorityclasses.scheduling.k8s.io"
 _PREEMPTING = "PreemptLowerPriority"
-
-
-def _critical(name: str, value: int, description: str) -> Object:
-    return {
-        "kind": "PriorityClass",
-        "apiVersion": "scheduling.k8s.io/v1",
-        "metadata": {"name": name},
-        "value": value,
-        "description": description,
-        "preemptionPolicy": _PREEMPTING,
-    }
-
-
-PRIORITY_CLASSES: tuple[Object, ...] = (
-    _critical(
-        "system-node-critical",
-        2_000_001_000,
-        "Used for system critical pods that must not be moved from their current node.",
-    ),
-    _critical(
-        "system-cluster-critical",
-        2_000_000_000,
-        "Used for system critical pods that must run in the cluster, "
-        "but can be moved to another node if necessary.",
-    ),
-)
 
 
 class Priority(Plugin):

@@ -5,8 +5,10 @@ that changed meanwhile makes the whole request begin again, so however many writ
 writes the quota first and may lose the write after it; here neither happens without the other.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -38,6 +40,7 @@ class ResourceQuota(Plugin):
     def __init__(self, view: View, now: Callable[[], datetime]) -> None:
         self._view = view
         self._now = now
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def validate(self, attributes: Attributes) -> None:
         resource = attributes.resource
@@ -45,9 +48,15 @@ class ResourceQuota(Plugin):
             return
         if resource.stored == "namespaces" or not _may_count(attributes):
             return
-        stored = self._view.all(QUOTAS, attributes.namespace)
-        if stored:
-            self._charge(attributes, stored)
+        if self._view.all(QUOTAS, attributes.namespace):
+            await self._take_turn(attributes)
+            self._charge(attributes, self._view.all(QUOTAS, attributes.namespace))
+
+    async def _take_turn(self, attributes: Attributes) -> None:
+        """Writers of one namespace go one after the other, or all but one would have to begin again."""
+        turn = self._turns.setdefault(attributes.namespace, asyncio.Lock())
+        await turn.acquire()
+        attributes.afterwards.append(turn.release)
 
     def _charge(self, attributes: Attributes, stored: Sequence[Object]) -> None:
         resource = attributes.resource.stored

@@ -19,7 +19,6 @@ class Budgets(Plain):
 
     name_rule = staticmethod(names.path_segment)
     qualified_finalizers = False
-    unconditional = False
 
     def check(self, obj: Object) -> Iterator[Cause]:
         spec = obj.get("spec") or {}

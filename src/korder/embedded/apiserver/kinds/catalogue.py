@@ -241,6 +241,9 @@ def _resource(api_version: str, kind: str, short_names: str) -> Resource:
         resource = replace(
             resource, verbs=tuple(verb for verb in ALL if verb != "deletecollection")
         )
+    elif kind == "Endpoints":
+        told = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+        resource = replace(resource, deprecation=told)
     elif kind == "Event" and group:
         resource = replace(resource, stored_as="events")
     return resource

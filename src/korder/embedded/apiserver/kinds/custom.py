@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from korder.embedded.apiserver.kinds import objectmeta
+from korder.embedded.apiserver.kinds import objectmeta, versions
 from korder.embedded.apiserver.kinds.builtin import Unreadable
 from korder.embedded.apiserver.kinds.printing import custom as printing
 from korder.embedded.apiserver.kinds.resource import Resource, Subresource
@@ -148,7 +148,24 @@ def _resource(definition: Object, version: Object) -> Resource:
         list_kind=names.get("listKind", ""),
         custom=True,
         printer=printing.printer(version.get("additionalPrinterColumns")),
+        deprecation=_deprecation(spec, version) if version.get("deprecated") else "",
     )
+
+
+def _deprecation(spec: Object, version: Object) -> str:
+    """What the definition says about an old version, or which better one there is."""
+    told: str | None = version.get("deprecationWarning")
+    if told is not None:
+        return told
+    group, kind, name = spec["group"], spec["names"]["kind"], version["name"]
+    served = [
+        each for each in spec["versions"] if each.get("served") and not each.get("deprecated")
+    ]
+    better = sorted((each["name"] for each in served), key=versions.rank)
+    old = f"{group}/{name} {kind} is deprecated"
+    if not better or versions.rank(better[0]) > versions.rank(name):
+        return old
+    return f"{old}; use {group}/{better[0]} {kind}"
 
 
 def _subresources(strategy: CustomStrategy) -> tuple[Subresource, ...]:

@@ -24,8 +24,6 @@ TERMINATING = "Terminating"
 class Definitions(Plain):
     """How definitions are completed and judged."""
 
-    unconditional = False
-
     def read(self, obj: Object) -> list[str]:
         unknown = super().read(obj)
         problem = crdshape.malformed(obj)

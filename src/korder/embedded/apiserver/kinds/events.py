@@ -64,7 +64,6 @@ class Events(Plain):
 
     name_rule = staticmethod(names.path_segment)
     qualified_finalizers = False
-    created_by_update = True
     orphans = "unsupported"
     more_selectable: tuple[str, ...] = (
         *(f"involvedObject.{member}" for member in _REFERENCE),

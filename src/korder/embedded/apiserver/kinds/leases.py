@@ -12,8 +12,6 @@ class Leases(Plain):
     """How leases are judged; coordinated election is off, so its members are dropped."""
 
     qualified_finalizers = False
-    created_by_update = True
-    unconditional = False
 
     def before_create(self, obj: Object) -> None:
         super().before_create(obj)

@@ -31,8 +31,6 @@ Limit = dict[str, Any]
 class LimitRanges(Plain):
     """How limits are completed and judged."""
 
-    created_by_update = True
-
     def default(self, obj: Object) -> None:
         for limit in (obj.get("spec") or {}).get("limits") or ():
             if limit.get("type") == "Container":

@@ -31,6 +31,12 @@ class Nodes(Plain):
         }
 
     def default(self, obj: Object) -> None:
+        spec = obj.get("spec") or {}
+        first, ranges = spec.get("podCIDR"), spec.get("podCIDRs") or []
+        if first and first not in ranges[:1]:
+            spec["podCIDRs"] = [first]
+        elif ranges:
+            spec["podCIDR"] = ranges[0]
         status = obj.get("status", {})
         if "capacity" in status:
             status.setdefault("allocatable", dict(status["capacity"]))
@@ -60,7 +66,10 @@ class Nodes(Plain):
         seen: list[Any] = []
         for index, address in enumerate(obj.get("status", {}).get("addresses") or ()):
             if address in seen:
-                found.append(fe.duplicate(f"status.addresses[{index}]", address))
+                members = {"Type": address.get("type", ""), "Address": address.get("address", "")}
+                told = f"Duplicate value: {fe.in_order(members)}"
+                place = f"status.addresses[{index}]"
+                found.append(Cause(field=place, reason=DUPLICATE, message=told))
             seen.append(address)
         return found
 

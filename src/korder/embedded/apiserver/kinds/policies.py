@@ -28,7 +28,6 @@ class Policies(Plain):
     """How both kinds of policies are completed and judged."""
 
     qualified_finalizers = False
-    unconditional = False
 
     def default(self, obj: Object) -> None:
         spec = obj.setdefault("spec", {})
@@ -60,7 +59,6 @@ class PolicyBindings(Plain):
     """How both kinds of bindings are completed and judged."""
 
     qualified_finalizers = False
-    unconditional = False
 
     def default(self, obj: Object) -> None:
         _default_match((obj.get("spec") or {}).get("matchResources"))

@@ -21,6 +21,11 @@ class PriorityClasses(Plain):
     def default(self, obj: Object) -> None:
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
+    def before_update(self, obj: Object, old: Object) -> None:
+        """Counts no generations: nothing that matters can change."""
+        if "generation" in old["metadata"]:
+            obj["metadata"]["generation"] = old["metadata"]["generation"]
+
     def check(self, obj: Object) -> Iterator[Cause]:
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         if name.startswith("system-"):

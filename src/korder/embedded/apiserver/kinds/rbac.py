@@ -18,7 +18,6 @@ class Roles(Plain):
     """How Roles and ClusterRoles are judged."""
 
     name_rule = staticmethod(names.path_segment)
-    created_by_update = True
 
     def check(self, obj: Object) -> Iterator[Cause]:
         for index, rule in enumerate(obj.get("rules") or ()):
@@ -59,7 +58,6 @@ class RoleBindings(Plain):
     """How RoleBindings and ClusterRoleBindings are completed and judged."""
 
     name_rule = staticmethod(names.path_segment)
-    created_by_update = True
 
     def default(self, obj: Object) -> None:
         reference = obj.setdefault("roleRef", {})

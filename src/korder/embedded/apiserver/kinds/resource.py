@@ -34,6 +34,7 @@ class Resource:
         printer: How its objects are shown in a table.
         virtual: Nothing is stored: a create is a question that is answered (reviews).
         custom: Whether it comes from a definition; its objects keep kind and version inside of lists.
+        deprecation: What clients of an old version are told with every answer.
         returns_deleted: Whether a deletion is answered with the object that is gone instead of a Status.
     """
 
@@ -53,6 +54,7 @@ class Resource:
     stored_as: str = ""
     custom: bool = False
     returns_deleted: bool = False
+    deprecation: str = ""
     printer: Printer = PLAIN
 
     @property

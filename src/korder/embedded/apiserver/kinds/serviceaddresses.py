@@ -16,6 +16,7 @@ from korder.embedded.apiserver.kinds.strategy import Object
 
 NETWORK: Final = ipaddress.IPv4Network("10.96.0.0/16")
 PORTS: Final = range(30000, 32768)
+_OUTSIDE: Final = ("NodePort", "LoadBalancer")
 _OF_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 Spec = dict[str, Any]
@@ -51,20 +52,49 @@ def assign(obj: Object, old: Object | None, taken: Taken, rng: random.Random) ->
 
 
 def _keep(spec: Spec, before: Spec) -> None:
+    """Carries over what was given before, and drops what only the type of before had."""
+    _agree(spec, before)
     if _has_address(spec) and _has_address(before):
         for member in _OF_ADDRESSES:
             if not spec.get(member) and before.get(member):
                 spec[member] = before[member]
-    if not _has_address(spec) and spec.get("clusterIPs") == before.get("clusterIPs"):
-        for member in _OF_ADDRESSES:
-            spec.pop(member, None)
     held = {_port_key(port): port.get("nodePort") for port in before.get("ports") or ()}
     for port in spec.get("ports") or ():
         mine = held.get(_port_key(port))
         if mine and _wants_ports(spec) and not port.get("nodePort"):
             port["nodePort"] = mine
-        elif mine and not _wants_ports(spec) and port.get("nodePort") == mine:
-            del port["nodePort"]
+    _drop(spec, before)
+
+
+def _agree(spec: Spec, before: Spec) -> None:
+    """Whoever changes only one of both forms of the address means the other one too."""
+    same = (spec.get("clusterIPs") or []) == (before.get("clusterIPs") or [])
+    if (spec.get("clusterIP") or "") != (before.get("clusterIP") or "") and same:
+        if spec.get("clusterIP"):
+            spec["clusterIPs"] = [spec["clusterIP"]]
+        else:
+            spec.pop("clusterIPs", None)
+
+
+def _drop(spec: Spec, before: Spec) -> None:
+    kind, was = spec.get("type"), before.get("type")
+    members: list[str] = []
+    if _has_address(before) and not _has_address(spec):
+        members += (*_OF_ADDRESSES, "internalTrafficPolicy")
+    if was == "LoadBalancer" and kind != "LoadBalancer":
+        members += ["allocateLoadBalancerNodePorts", "loadBalancerClass", "healthCheckNodePort"]
+    if services.is_external(before) and not services.is_external(spec):
+        members.append("externalTrafficPolicy")
+    for member in members:
+        if spec.get(member) == before.get(member):
+            spec.pop(member, None)
+    if was in _OUTSIDE and kind not in _OUTSIDE and _numbers(spec) <= _numbers(before):
+        for port in spec.get("ports") or ():
+            port.pop("nodePort", None)
+
+
+def _numbers(spec: Spec) -> set[int]:
+    return {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
 
 
 def _port_key(port: Spec) -> tuple[Any, Any]:
@@ -93,7 +123,7 @@ def _address(spec: Spec, before: Spec, taken: Taken, rng: random.Random) -> Iter
         told = "this cluster is not configured for dual-stack services"
         yield fe.invalid("spec.ipFamilyPolicy", "RequireDualStack", told)
         return
-    if asked and asked not in (before.get("clusterIPs") or ()):
+    if asked and not before.get("clusterIPs"):
         yield from _refused(asked, taken)
     elif not asked:
         asked = _free_address(taken, rng)

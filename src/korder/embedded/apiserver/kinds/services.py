@@ -7,13 +7,14 @@ from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import names, naming
 from korder.embedded.apiserver.kinds.plain import Plain
-from korder.embedded.apiserver.kinds.strategy import Object
+from korder.embedded.apiserver.kinds.strategy import Causes, Object
 
 TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 HEADLESS: Final = "None"
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _AFFINITIES: Final = ("ClientIP", "None")
 _POLICIES: Final = ("Cluster", "Local")
+_MODES: Final = ("Proxy", "VIP")
 _AFFINITY_SECONDS: Final = 10800
 _NOT_FOR_NAMES: Final = "may not be set for ExternalName services"
 
@@ -22,7 +23,6 @@ class Services(Plain):
     """How services are completed and judged."""
 
     name_rule = staticmethod(names.label)
-    created_by_update = True
     more_selectable: tuple[str, ...] = ("spec.clusterIP", "spec.type")
 
     def default(self, obj: Object) -> None:
@@ -40,10 +40,29 @@ class Services(Plain):
             spec.setdefault("internalTrafficPolicy", "Cluster")
         if kind == "LoadBalancer":
             spec.setdefault("allocateLoadBalancerNodePorts", True)
-        obj.setdefault("status", {}).setdefault("loadBalancer", {})
+        balancer = obj.setdefault("status", {}).setdefault("loadBalancer", {})
+        for ingress in balancer.get("ingress") or () if kind == "LoadBalancer" else ():
+            if ingress.get("ip"):
+                ingress.setdefault("ipMode", "VIP")
 
     def before_create(self, obj: Object) -> None:
         obj["status"] = {"loadBalancer": {}}
+
+    def before_update(self, obj: Object, old: Object) -> None:
+        super().before_update(obj, old)
+        if obj["spec"].get("type") != "LoadBalancer":
+            obj["status"] = {**(obj.get("status") or {}), "loadBalancer": {}}
+
+    def check_status(self, obj: Object, old: Object) -> Causes:
+        found = super().check_status(obj, old)
+        place = "status.loadBalancer.ingress"
+        given = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+        if given and obj["spec"].get("type") != "LoadBalancer":
+            told = "may only be used when `spec.type` is 'LoadBalancer'"
+            return [*found, fe.forbidden(place, told)]
+        for index, ingress in enumerate(given):
+            found += _ingress(ingress, f"{place}[{index}]")
+        return found
 
     def check(self, obj: Object) -> Iterator[Cause]:
         spec = obj.get("spec") or {}
@@ -82,6 +101,18 @@ def _default_affinity(spec: dict[str, Any]) -> None:
         client = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
         if client.get("timeoutSeconds") is None:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
+
+
+def _ingress(ingress: Mapping[str, Any], place: str) -> Iterator[Cause]:
+    address, mode, host = ingress.get("ip"), ingress.get("ipMode"), ingress.get("hostname")
+    if mode is None and address:
+        yield fe.required(f"{place}.ipMode", "must be specified when `ip` is set")
+    elif mode is not None and not address:
+        yield fe.forbidden(f"{place}.ipMode", "may not be specified when `ip` is not set")
+    elif mode is not None and mode not in _MODES:
+        yield fe.not_supported(f"{place}.ipMode", mode, _MODES)
+    if host:
+        yield from naming.named(f"{place}.hostname", host, naming.dns_subdomain)
 
 
 def _by_type(spec: Mapping[str, Any]) -> Iterator[Cause]:

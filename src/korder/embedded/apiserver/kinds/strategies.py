@@ -73,16 +73,36 @@ _JUDGED: Final[Mapping[str, type[Plain]]] = {
     "ValidatingWebhookConfiguration": WebhookConfigurations,
 }
 
+_VERSIONED: Final = frozenset(
+    {
+        "CSIDriver", "CSINode", "CSIStorageCapacity", "CustomResourceDefinition", "Lease",
+        "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
+        "PodDisruptionBudget", "RuntimeClass", "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration", "VolumeAttachment",
+    }
+)  # fmt: skip
+"""Updates of these must say which version they replace."""
+
+_MADE_BY_UPDATE: Final = frozenset(
+    {
+        "ClusterRole", "ClusterRoleBinding", "Endpoints", "Event", "Lease", "LimitRange", "Role",
+        "RoleBinding", "RuntimeClass", "Service",
+    }
+)  # fmt: skip
+
 
 def make(
     api_version: str, kind: str, *, namespaced: bool, has_status: bool, generational: bool
 ) -> Strategy:
     """Makes the strategy of a kind in a version."""
     judge = NewEvents if api_version == "events.k8s.io/v1" else _JUDGED.get(kind, Plain)
-    return judge(
+    strategy = judge(
         api_version,
         kind,
         namespaced=namespaced,
         has_status=has_status,
         generational=generational,
     )
+    strategy.unconditional = kind not in _VERSIONED
+    strategy.created_by_update = kind in _MADE_BY_UPDATE
+    return strategy

@@ -21,7 +21,6 @@ class WebhookConfigurations(Plain):
     """How both kinds of webhook configurations are completed and judged."""
 
     qualified_finalizers = False
-    unconditional = False
 
     def default(self, obj: Object) -> None:
         for hook in obj.get("webhooks") or ():

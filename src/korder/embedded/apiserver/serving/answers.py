@@ -47,7 +47,7 @@ def written(code: int, body: bytes, form: Form, headers: Mapping[str, str] | Non
         body = _yaml(msgspec.json.decode(body))
     elif form.pretty:
         body = msgspec.json.format(body, indent=2)
-    else:
+    elif not body.endswith(b"\n"):
         body += b"\n"
     return Reply(
         code,
@@ -70,9 +70,14 @@ def answered(call: Call, answer: Answer) -> Reply:
 
 def warned(call: Call, reply: Reply) -> Reply:
     """Tells the warnings of a call along with its reply."""
-    if not call.warnings:
+    return warning(call.warnings, reply)
+
+
+def warning(warnings: Sequence[str], reply: Reply) -> Reply:
+    """Tells warnings along with a reply."""
+    if not warnings:
         return reply
-    told = ", ".join(map(_warning, _tellable(call.warnings)))
+    told = ", ".join(map(_warning, _tellable(warnings)))
     return Reply(reply.status, reply.body, {**reply.headers, "Warning": told}, reply.stream)
 
 

@@ -9,11 +9,10 @@ import json
 from typing import Any
 
 import msgspec
-import yaml
 
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.refusal import Refused, bad_request, failure
-from korder.embedded.apiserver.serving import gojson
+from korder.embedded.apiserver.serving import gojson, yamlbodies
 from korder.embedded.apiserver.serving.negotiation import JSON, YAML
 from korder.embedded.apiserver.types import protobuf
 
@@ -215,32 +214,18 @@ def _find_repeated(value: Any, at: str) -> Iterable[str]:
             yield from _find_repeated(entry, f"{at}[{index}]")
 
 
-class _Loader(yaml.CSafeLoader):
-    """YAML as JSON: times stay texts, as with Go's reader."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def decode_yaml(body: bytes) -> tuple[Any, list[str]]:
-    """Decodes YAML as the JSON it stands for.
+    """Decodes YAML as the JSON it stands for; most of it is JSON already.
 
     Raises:
         Unreadable: it is none, or has no JSON form.
     """
+    if body.startswith(b"{"):
+        try:
+            return msgspec.json.decode(body), []
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
     try:
-        value = yaml.load(body.decode(errors="replace"), _Loader)  # noqa: S506 a safe loader
-        return json.loads(json.dumps(value, allow_nan=False, default=str)), []
-    except yaml.YAMLError as error:
-        raise Unreadable(_yaml_problem(error)) from None
-    except (ValueError, TypeError, RecursionError) as error:
-        raise Unreadable(f"yaml: {error}") from None
-
-
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"yaml: line {error.problem_mark.line + 1}: {error.problem}"
-    return f"yaml: {error}"
+        return yamlbodies.decode(body.decode(errors="replace")), []
+    except yamlbodies.NotYaml as error:
+        raise Unreadable(str(error)) from None

@@ -20,6 +20,7 @@ from korder.embedded.apiserver.access.action import Action
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.admission.attributes import Chain
 from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.serving.documents import Lines
 from korder.embedded.apiserver.serving.negotiation import Form
 from korder.embedded.apiserver.serving.registry import Registry
 from korder.embedded.apiserver.serving.routing import Route
@@ -56,6 +57,7 @@ class World:
     specials: Mapping[tuple[str, str, str], "Special"] = field(default_factory=dict)
     followers: dict[str, "Follower"] = field(default_factory=dict)
     """Who has to act before a write of a stored resource is answered."""
+    lines: Lines = field(default_factory=Lines)
 
     async def wrote(self, key: Key) -> None:
         """Says that something was written."""

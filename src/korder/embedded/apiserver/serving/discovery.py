@@ -6,16 +6,15 @@ server: the core, then the groups of Kubernetes by their priority, then those of
 
 import base64
 import hashlib
-import re
 from typing import Any
 
 from korder.embedded.apiserver.kinds.resource import Resource, Subresource
+from korder.embedded.apiserver.kinds.versions import rank
 from korder.embedded.apiserver.serving import documents
 from korder.embedded.apiserver.serving.registry import Registry
 
 Object = dict[str, Any]
 
-_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _GROUPS = (
     "apiregistration.k8s.io",
     "apps",
@@ -102,7 +101,7 @@ class Discovery:
         order = {name: place for place, name in enumerate(_GROUPS)}
         names = sorted(found, key=lambda name: (order.get(name, len(order)), name))
         return {
-            name: dict(sorted(found[name].items(), key=lambda each: _rank(each[0])))
+            name: dict(sorted(found[name].items(), key=lambda each: rank(each[0])))
             for name in names
         }
 
@@ -143,15 +142,6 @@ class Discovery:
 
 def _tag(document: Object) -> str:
     return f'"{hashlib.sha512(documents.encode(document)).hexdigest().upper()}"'
-
-
-def _rank(version: str) -> tuple[int, int, int, str]:
-    """Stable versions first, then beta, then alpha; larger numbers first; then anything else by name."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
-        return (3, 0, 0, version)
-    stage = {None: 0, "beta": 1, "alpha": 2}[found[2]]
-    return (stage, -int(found[1]), -int(found[3] or 0), version)
 
 
 def _entries(resource: Resource) -> list[Object]:

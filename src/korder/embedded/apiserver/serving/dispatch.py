@@ -44,6 +44,8 @@ async def dispatch(world: World, request: Request, route: Route, user: User) -> 
     pretty = route.query.get("pretty")
     form = negotiation.negotiate(request.headers, pretty[0] if pretty else None)
     call = Call(world, request, route, resource, user, form)
+    if resource.deprecation:
+        call.warnings.append(resource.deprecation)
     special = world.specials.get((resource.stored, route.subresource, route.verb))
     answer = await (special(call) if special is not None else _generic(call))
     if isinstance(answer, Reply):

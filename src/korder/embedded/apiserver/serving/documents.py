@@ -21,6 +21,8 @@ Object = dict[str, Any]
 
 encode = msgspec.json.Encoder().encode
 _METADATA = b'"metadata":{"resourceVersion":"'
+_LINES = 1024
+"""How many lines of watches are kept."""
 
 
 def head(resource: Resource) -> bytes:
@@ -42,8 +44,8 @@ def draft(resource: Resource, obj: Object) -> Draft:
 
 
 def known(resource: Resource, record: Record) -> Object:
-    """A stored object in the version of a resource; shared, not to be changed."""
-    obj = view.decoded(record)
+    """A stored object in the version of a resource, as one's own: what is kept with a record lives as long as its past."""
+    obj = view.fresh(record)
     if obj.get("apiVersion") == resource.api_version:
         return obj
     obj = {**obj, "apiVersion": resource.api_version}
@@ -92,15 +94,27 @@ def line(kind: str, value: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), value)
 
 
-def event_line(resource: Resource, event: Event) -> bytes:
-    """The line of a change, encoded once for everybody who watches in the stored version."""
-    record = event.record
-    if not record.value.startswith(head(resource)):
-        return line(event.change, whole(resource, record.value))
-    notes = view.facts(record)
-    if notes.event is None:
-        notes.event = line(event.change, record.value)
-    return notes.event
+class Lines:
+    """The last lines of watches, encoded once for everybody who watches in the stored version.
+
+    Only the last: a line is a copy of its object, and objects live long.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, bytes] = {}
+
+    def of(self, resource: Resource, event: Event) -> bytes:
+        """The line of a change."""
+        kept = self._kept.get(event.version)
+        if kept is not None:
+            return kept
+        value = event.record.value
+        if not value.startswith(head(resource)):
+            return line(event.change, whole(resource, value))
+        if len(self._kept) >= _LINES:
+            del self._kept[next(iter(self._kept))]
+        made = self._kept[event.version] = line(event.change, value)
+        return made
 
 
 def at_version(value: bytes, version: int) -> bytes:

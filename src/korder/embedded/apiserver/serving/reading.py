@@ -176,4 +176,4 @@ def collection(call: Call, listed: Listed) -> bytes:
     kind = resource.list_kind or f"{resource.kind}List"
     start = documents.encode({"kind": kind, "apiVersion": resource.api_version, "metadata": meta})
     items = b",".join([documents.item(resource, record.value) for record in listed.records])
-    return b'%b,"items":[%b]}' % (start[:-1], items)
+    return b"".join((start[:-1], b',"items":[', items, b"]}\n"))

@@ -73,7 +73,7 @@ class Route:
 def read(method: str, target: str) -> Route:
     """Reads the target of a request."""
     raw_path, _, raw_query = target.partition("?")
-    path = unquote(raw_path, errors="surrogateescape") if "%" in raw_path else raw_path
+    path = unquote(raw_path, errors="replace") if "%" in raw_path else raw_path
     query = _query(raw_query) if raw_query else {}
     inner = path.strip("/")
     parts = inner.split("/") if inner else []

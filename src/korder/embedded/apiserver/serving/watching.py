@@ -92,7 +92,8 @@ class _Watcher:
         if self._passed:
             events = [event for event in events if event.version > self._passed]
         if self._plain:
-            return b"".join([documents.event_line(self._resource, event) for event in events])
+            lines = self._call.world.lines
+            return b"".join([lines.of(self._resource, event) for event in events])
         return b"".join(self._selected(events))
 
     def _selected(self, events: Sequence[Event]) -> Iterator[bytes]:

@@ -82,9 +82,9 @@ async def create_object(call: Call, options: WriteOptions, obj: Object) -> Answe
         call.resource.strategy.before_create(made)
         _refuse(call, made, call.resource.strategy.check_create(made))
         attributes.object, attributes.name = made, made["metadata"]["name"]
-        await call.world.chain.validate(attributes)
-        call.warnings += call.resource.strategy.warnings(made) + attributes.warnings
         try:
+            await call.world.chain.validate(attributes)
+            call.warnings += call.resource.strategy.warnings(made) + attributes.warnings
             return await _store_new(call, options, made, attributes.alongside)
         except AlreadyExists:
             if not made["metadata"].get("generateName") or attempt == ATTEMPTS - 1:
@@ -92,6 +92,8 @@ async def create_object(call: Call, options: WriteOptions, obj: Object) -> Answe
             obj["metadata"].pop("name", None)
         except Conflict:
             continue
+        finally:
+            attributes.over()
     raise _busy(call, call.route.name)
 
 
@@ -207,9 +209,12 @@ async def _replace(call: Call, options: WriteOptions, make: Make, record: Record
     _refuse(call, obj, rules.check(obj, old))
     obj = ownership.keep_times(old, obj)
     attributes.object = obj
-    await call.world.chain.validate(attributes)
-    call.warnings += rules.warnings(obj, old) + attributes.warnings
-    return await _store_changed(call, options, obj, record, attributes.alongside)
+    try:
+        await call.world.chain.validate(attributes)
+        call.warnings += rules.warnings(obj, old) + attributes.warnings
+        return await _store_changed(call, options, obj, record, attributes.alongside)
+    finally:
+        attributes.over()
 
 
 class _Rules(NamedTuple):

@@ -239,7 +239,7 @@ def _json(raw: int | bytes) -> Any:
     text = _bytes(dict(_fields(_bytes(raw))).get(1, b""))
     try:
         return msgspec.json.decode(text) if text else None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Malformed(str(error)) from None
 
 

@@ -4,12 +4,20 @@ from collections.abc import Mapping
 from typing import Final
 
 from korder.embedded.apiserver.kinds.printer import Printer
-from korder.embedded.apiserver.kinds.printing import cluster, pods, rules, storage, workloads
+from korder.embedded.apiserver.kinds.printing import (
+    cluster,
+    pods,
+    rules,
+    storage,
+    traffic,
+    workloads,
+)
 
 PRINTERS: Final[Mapping[str, Printer]] = {
     "Pod": pods.PODS,
     **cluster.PRINTERS,
     **rules.PRINTERS,
     **storage.PRINTERS,
+    **traffic.PRINTERS,
     **workloads.PRINTERS,
 }

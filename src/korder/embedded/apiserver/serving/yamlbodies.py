@@ -1,0 +1,71 @@
+"""YAML as the JSON it stands for, for `bodies` and `patching`.
+
+A text is measured before it is built: libyaml's builder follows nesting with the machine's stack and would take the process with it,
+and aliases of aliases would fill all memory once they are written out.
+"""
+
+import json
+from typing import Any
+
+import yaml
+
+DEEPEST = 1_000
+MOST_NODES = 1_000_000
+
+
+class _Loader(yaml.CSafeLoader):
+    """Times stay texts, as with Go's reader."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+class NotYaml(ValueError):
+    """A text is none, or has no JSON form; the message is the server's."""
+
+
+def decode(text: str) -> Any:
+    """Reads a text.
+
+    Raises:
+        NotYaml: it cannot be read.
+    """
+    try:
+        _measure(text)
+        value = yaml.load(text, _Loader)  # noqa: S506  a safe loader
+        return json.loads(json.dumps(value, allow_nan=False, default=str))
+    except yaml.YAMLError as error:
+        raise NotYaml(_told(error)) from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise NotYaml(f"yaml: {error}") from None
+
+
+def _measure(text: str) -> None:
+    """Refuses what is too deep, or too large once its aliases are written out."""
+    sizes: dict[str, int] = {}
+    open_: list[tuple[str | None, int]] = []
+    size = 0
+    for event in yaml.parse(text, yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_.append((event.anchor, size))
+            if len(open_) > DEEPEST:
+                raise NotYaml("yaml: exceeded max depth of 10000")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_.pop()
+            sizes[anchor or ""] = size - before
+        elif isinstance(event, yaml.AliasEvent):
+            size += sizes.get(event.anchor or "", 1)
+        elif isinstance(event, yaml.ScalarEvent):
+            sizes[event.anchor or ""] = 1
+        size += isinstance(event, yaml.NodeEvent)
+        if size > MOST_NODES:
+            raise NotYaml("yaml: document contains excessive aliasing")
+
+
+def _told(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        return f"yaml: line {error.problem_mark.line + 1}: {error.problem}"
+    return f"yaml: {error}"

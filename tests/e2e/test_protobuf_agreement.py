@@ -1,0 +1,100 @@
+"""Protobuf of a real server, read by ours: the same objects as its JSON."""
+
+from copy import deepcopy
+import json
+from pathlib import Path
+import runpy
+from typing import Any
+
+from korder.embedded.apiserver.kinds import catalogue
+from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.types import protobuf
+from korder.kube.client import Client
+from korder.net.http import Request
+
+TABLE = runpy.run_path(str(Path(__file__).with_name("kind_objects.py")))
+RESOURCES = {each.stored: each for each in catalogue.builtin()}
+UNREADABLE = ("apiextensions.k8s.io", "apiregistration.k8s.io")
+ATTEMPTS = 5
+"""Controllers may change something between two lists."""
+
+Object = dict[str, Any]
+
+
+async def ask(
+    client: Client, method: str, path: str, body: Object | None = None, accept: str = ""
+) -> tuple[int, bytes]:
+    headers = {"Content-Type": "application/json", "Accept": accept or "application/json"}
+    content = b"" if body is None else json.dumps(body).encode()
+    request = Request(method, path, headers, content)
+    async with await client._sender.transport.send(request) as answer:
+        return answer.status, await answer.read()
+
+
+def path_of(resource: Resource, namespace: str = "") -> str:
+    base = f"/apis/{resource.api_version}" if resource.group else "/api/v1"
+    inside = f"/namespaces/{namespace}" if namespace and resource.namespaced else ""
+    return f"{base}{inside}/{resource.plural}"
+
+
+def canonical(resource: Resource, listed: Object) -> list[Object]:
+    items = deepcopy(listed.get("items") or [])
+    for item in items:
+        item.update(kind=resource.kind, apiVersion=resource.api_version)
+        resource.strategy.read(item)
+    return [dict(sorted(item.items())) for item in items]
+
+
+async def both(client: Client, resource: Resource) -> tuple[list[Object], list[Object]]:
+    code, told = await ask(client, "GET", path_of(resource))
+    assert code == 200, told
+    _, encoded = await ask(client, "GET", path_of(resource), accept=protobuf.MEDIA_TYPE)
+    read = protobuf.decode(encoded)
+    assert read["kind"] == f"{resource.kind}List"
+    return canonical(resource, json.loads(told)), canonical(resource, read)
+
+
+async def create_all(client: Client, namespace: str) -> list[str]:
+    """Creates what can be created of the table of kinds; returns the paths."""
+    made: list[str] = []
+    for index, (_, name, sent) in enumerate(TABLE["CREATES"]):
+        resource = RESOURCES.get(name)
+        if resource is None or resource.virtual or resource.plural == "namespaces":
+            continue
+        text = json.dumps(sent).replace("NAMESPACE", namespace)
+        obj = json.loads(text.replace("NAME", f"{namespace}-{index}"))
+        if obj["metadata"].get("name") == "x":
+            obj["metadata"]["name"] = f"{namespace}-{index}"
+        obj["metadata"].pop("finalizers", None)
+        code, answer = await ask(client, "POST", path_of(resource, namespace), obj)
+        if code == 201:
+            stored = json.loads(answer)["metadata"]["name"]
+            made.append(f"{path_of(resource, namespace)}/{stored}")
+    return made
+
+
+def listable() -> list[Resource]:
+    return [
+        each
+        for each in RESOURCES.values()
+        if not each.virtual and "list" in each.verbs and each.group not in UNREADABLE
+    ]
+
+
+async def test_objects_are_the_same_in_protobuf(client: Client, namespace: str) -> None:
+    made = await create_all(client, namespace)
+    try:
+        assert len(made) > 40
+        wrong, compared = [], 0
+        for resource in listable():
+            for _ in range(ATTEMPTS):
+                theirs, mine = await both(client, resource)
+                if theirs == mine:
+                    break
+            compared += len(theirs)
+            wrong += [f"{a}\n{b}\n" for a, b in zip(theirs, mine, strict=True) if a != b]
+        assert not wrong, "\n".join(wrong)
+        assert compared > 150
+    finally:
+        for path in made:
+            await ask(client, "DELETE", path, {"gracePeriodSeconds": 0})
