@@ -538,6 +538,22 @@ async def test_a_pod_without_a_node_goes_at_once(client: Client) -> None:
     assert (await client.send("GET", f"{PODS}/p"))[0] == 404
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+async def test_a_finished_pod_goes_at_once(client: Client, phase: str) -> None:
+    made = await client.running()
+    made["status"]["phase"] = phase
+    await client.send("PUT", f"{PODS}/p/status", made)
+    await client.send("DELETE", f"{PODS}/p")
+    assert (await client.send("GET", f"{PODS}/p"))[0] == 404
+
+
+async def test_a_term_that_matches_nothing_cannot_begin_to_match(client: Client) -> None:
+    made = await client.create(a_pod(schedulingGates=GATED, affinity=wanting()))
+    made["spec"]["affinity"] = wanting(FIRST)
+    code, status = await client.send("PUT", f"{PODS}/p", made)
+    assert (code, "only additions are allowed" in status["message"]) == (422, True)
+
+
 async def test_the_status_keeps_its_class_and_ends_stay_ends(client: Client) -> None:
     made = await client.running(restartPolicy="Never")
     container = made["status"]["containerStatuses"][0]

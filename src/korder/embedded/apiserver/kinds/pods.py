@@ -30,6 +30,7 @@ class Pods(Plain):
     """The strategy of pods."""
 
     more_selectable: tuple[str, ...] = (
+        "spec.host",
         "spec.hostNetwork",
         "spec.nodeName",
         "spec.restartPolicy",
@@ -108,7 +109,12 @@ class Pods(Plain):
         addresses = (obj.get("status") or {}).get("podIPs") or [{}]
         address = addresses[0].get("ip", "")
         network = "true" if obj["spec"].get("hostNetwork") else "false"
-        found = {"spec.hostNetwork": network, "status.podIP": address, "status.podIPs": address}
+        found = {
+            "spec.host": obj["spec"].get("nodeName", ""),
+            "spec.hostNetwork": network,
+            "status.podIP": address,
+            "status.podIPs": address,
+        }
         return {**super().fields(obj), **found}
 
     def grace(self, obj: Object, asked: int | None) -> int:
