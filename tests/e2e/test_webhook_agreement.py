@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import yaml
 
-from korder.embedded.apiserver.storage import open_storage
 from korder.net import certificates
 from korder.net.client import HttpTransport
 from korder.net.http import Transport
@@ -65,12 +64,11 @@ async def test_admission_decides_what_a_real_server_decides(
     theirs, mine = SIDES.Answering([*cases, *CASES.PROBES]), SIDES.Answering(cases)
     server = Server(theirs, HOST, 0, tls)
     url = f"https://{HOST}:{await server.start()}"
-    real = SIDES.Real(transport, namespace, theirs, url, authority.certificate)
+    real = SIDES.Side(transport, namespace, theirs, url, authority.certificate)
     try:
         await real.configure(cases, CASES.PROBES)
-        async with open_storage(None) as storage:
-            ours = SIDES.Ours(storage, namespace, mine, await real.user())
-            await ours.configure(cases, url)
+        async with SIDES.embedded(namespace, mine, url, await real.user(), clock) as ours:
+            await ours.configure(cases)
             different = {}
             for case in cases:
                 expected, got = await real.carry_out(case), await ours.carry_out(case)

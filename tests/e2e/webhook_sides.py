@@ -1,4 +1,4 @@
-"""The two sides of the comparison of admission: a real API server with a real webhook server, and our plugins in memory.
+"""The two sides of the comparison of admission: a real API server with a real webhook server, and the embedded one.
 
 Both carry out an `webhook_cases.Case` and give an `Outcome`; nothing is normalised but names, ids and addresses that
 cannot be the same.
@@ -7,31 +7,23 @@ cannot be the same.
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-import itertools
 import json
+import random
 import re
-from typing import Any, Self
+from typing import Any
 
-from korder.api import codec
+from korder.embedded import credentials as keys
+from korder.embedded.apiserver.access import door as access
 from korder.embedded.apiserver.access.user import User
-from korder.embedded.apiserver.admission.attributes import Attributes, Chain, Operation
-from korder.embedded.apiserver.admission.policies import MutatingPolicies, ValidatingPolicies
-from korder.embedded.apiserver.admission.webhooks import (
-    Caller,
-    Endpoint,
-    MutatingWebhooks,
-    ValidatingWebhooks,
-    by_endpoints,
-)
-from korder.embedded.apiserver.kinds.resource import Resource
-from korder.embedded.apiserver.kinds.strategy import Strategy
-from korder.embedded.apiserver.ownership import endpoints
-from korder.embedded.apiserver.refusal import Refused
-from korder.embedded.apiserver.storage import Create, Draft, Key, Storage
-from korder.embedded.apiserver.view import View
+from korder.embedded.apiserver.admission.webhooks import Endpoint
+from korder.embedded.apiserver.assembly import Surroundings, assemble
+from korder.embedded.apiserver.storage import open_storage
 from korder.net.http import Request, Transport, Unreachable
+from korder.net.inprocess import InProcessTransport
 from korder.net.server import Reply
+from korder.runtime.clock import Clock
 
 Object = dict[str, Any]
 Case = Any
@@ -45,6 +37,7 @@ CREATED = {
     "operations": ["CREATE"],
     "resources": ["configmaps"],
 }
+_WARNING = re.compile(r'299 - "((?:[^"\\]|\\.)*)"')
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 
 
@@ -242,8 +235,8 @@ class Answering:
         return Reply(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
 
 
-class Real:
-    """A real API server, spoken to over HTTP so that nothing of its answers is lost."""
+class Side:
+    """An API server, spoken to as HTTP is, so that nothing of its answers is lost."""
 
     def __init__(
         self, transport: Transport, namespace: str, answering: Answering, url: str, authority: bytes
@@ -259,12 +252,8 @@ class Real:
         data = b"" if body is None else json.dumps(body).encode()
         async with await self._transport.send(Request(method, path, headers, data)) as answer:
             text = await answer.read()
-            warnings = answer.headers.getall("Warning", [])  # type: ignore[attr-defined]
-            return (
-                answer.status,
-                json.loads(text),
-                [re.sub(r'^299 - "(.*)"$', r"\1", each) for each in warnings],
-            )
+            warnings = ", ".join(answer.headers.getall("Warning", []))  # type: ignore[attr-defined]
+            return answer.status, json.loads(text), _WARNING.findall(warnings)
 
     async def user(self) -> User:
         """Who we are to it."""
@@ -275,7 +264,7 @@ class Real:
         found = answer["status"]["userInfo"]
         return User(found["username"], tuple(found.get("groups", ())), found.get("uid", ""))
 
-    async def configure(self, cases: Iterable[Case], probes: Sequence[Case]) -> None:
+    async def configure(self, cases: Iterable[Case], probes: Sequence[Case] = ()) -> None:
         """Configures all cases, and waits until the last of each kind, the probes, have an effect."""
         for case in (*cases, *probes):
             for plural, obj in configured(case, self._namespace, *self._where):
@@ -325,169 +314,38 @@ class Real:
         return (answer, {}, warnings) if status >= 400 else ({}, answer, warnings)
 
 
-_MEMBERS = frozenset({"apiVersion", "kind", "metadata", "data", "spec"})
+class Hooks:
+    """Webhooks in the same process; nobody listens on port 1."""
 
-
-class Kind(Strategy):
-    """As much of a kind as admission asks for."""
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-
-    def endpoint(self, subresource: str = "") -> endpoints.Endpoint:
-        return endpoints.builtin("v1", self._kind, subresource)
-
-    def read(self, obj: Object) -> list[str]:
-        unknown = [each for each in obj if each not in _MEMBERS]
-        spec = obj.get("spec") or {}
-        for each in unknown:
-            del obj[each]
-        if spec.pop("nope", None):
-            unknown.append("spec.nope")
-        return unknown
-
-
-RESOURCES = {kind: Resource("", "v1", kind, plural, Kind(kind)) for kind, plural in PLURALS.items()}
-
-
-class Ours:
-    """Our plugins over a storage in memory; webhooks are called in-process."""
-
-    def __init__(self, storage: Storage, namespace: str, answering: Answering, user: User) -> None:
-        self._user = user
-        self._storage = storage
-        self._namespace = namespace
+    def __init__(self, answering: Answering) -> None:
         self._answering = answering
-        view, numbers = View(storage), itertools.count()
-        caller = Caller(by_endpoints(view), self._connect)
-        asking = {"ask_for": lambda _: lambda _: (True, "")}
-        self._chain = Chain(
-            [
-                MutatingPolicies(view, self._find, **asking),
-                MutatingWebhooks(
-                    view,
-                    caller,
-                    lambda: f"{next(numbers):08}-0000-0000-0000-000000000000",
-                    **asking,
-                ),
-                ValidatingPolicies(view, self._find, **asking),
-                ValidatingWebhooks(
-                    view,
-                    caller,
-                    lambda: f"{next(numbers):08}-0000-0000-0000-000000000000",
-                    **asking,
-                ),
-            ]
-        )
 
-    async def configure(self, cases: Iterable[Case], url: str = "https://127.0.0.1:2") -> None:
-        meta = {"name": self._namespace, "labels": {"kubernetes.io/metadata.name": self._namespace}}
-        await self._store("namespaces", {"metadata": meta, "status": {"phase": "Active"}})
-        for case in cases:
-            for plural, obj in configured(case, self._namespace, url, b"authority"):
-                await self._store(
-                    plural if plural == "secrets" else f"{plural}.admissionregistration.k8s.io", obj
-                )
+    def connect(self, endpoint: Endpoint) -> Transport:
+        if endpoint.address.endswith(":1"):
+            return InProcessTransport(self._refuse)
+        return InProcessTransport(self._answering)
 
-    async def carry_out(self, case: Case) -> Outcome:
-        obj = written(case, self._namespace)
-        attributes = self._attributes(case, "CREATE", obj)
-        refusal = await self._run(attributes)
-        if case.operation != "CREATE":
-            old = attributes.object
-            attributes = self._attributes(
-                case,
-                case.operation,
-                {**obj, **case.change} if case.operation == "UPDATE" else None,
-                old,
-            )
-            refusal = await self._run(attributes)
-        asked = self._answering.asked.get(case.name, ())
-        return outcome(case, refusal, attributes.object, attributes.warnings, asked)
-
-    def _attributes(
-        self, case: Case, operation: str, obj: Object | None, old: Object | None = None
-    ) -> Attributes:
-        kind = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}[
-            operation
-        ]
-        options: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
-        if case.dry_run:
-            options["dryRun"] = ["All"]
-        return Attributes(
-            Operation(operation),
-            RESOURCES[case.kind],
-            self._namespace,
-            case.name,
-            self._user,
-            obj,
-            old,
-            dry_run=case.dry_run,
-            options=options,
-        )
-
-    async def _run(self, attributes: Attributes) -> Object:
-        try:
-            await self._chain.mutate(attributes)
-            await self._chain.validate(attributes)
-        except Refused as refused:
-            return json.loads(json.dumps(codec.plain(refused.status)))
-        return {}
-
-    async def _store(self, resource: str, obj: Object) -> None:
-        key = Key(resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
-        meta = {**obj["metadata"], "resourceVersion": "VERSION"}
-        head, tail = json.dumps({**obj, "metadata": meta}).encode().split(b"VERSION")
-        await self._storage.write(Create(key, Draft(head, tail)))
-
-    def _find(self, api_version: str, kind: str) -> Resource | None:
-        return RESOURCES.get(kind) if api_version == "v1" else None
-
-    def _connect(self, endpoint: Endpoint) -> Transport:
-        return InProcess(self._answering, endpoint)
+    async def _refuse(self, _: Request) -> Reply:
+        raise Unreachable("Connection refused")
 
 
-class InProcess:
-    """A transport into a handler."""
-
-    def __init__(self, handler: Answering, endpoint: Endpoint) -> None:
-        self._handler = handler
-        self._endpoint = endpoint
-
-    async def send(self, request: Request, guard: Any = None) -> "Answered":
-        if self._endpoint.address.endswith(":1"):
-            raise Unreachable(f"{self._endpoint.address}: Connection refused")
-        return Answered(await self._handler(request))
-
-    async def close(self) -> None:
-        pass
-
-
-@dataclass(slots=True)
-class Answered:
-    """A reply as a response."""
-
-    reply: Reply
-
-    @property
-    def status(self) -> int:
-        return self.reply.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self.reply.headers
-
-    async def read(self) -> bytes:
-        return self.reply.body
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        yield self.reply.body
-
-    async def close(self) -> None:
-        pass
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
+@asynccontextmanager
+async def embedded(
+    namespace: str, answering: Answering, url: str, user: User, clock: Clock
+) -> AsyncIterator[Side]:
+    """The embedded API server, with the namespace and without sockets."""
+    rng = random.Random(1)
+    made = keys.make(clock.now(), rng.randbytes)
+    surroundings = Surroundings(
+        access=access.Settings(made.signing_key, {"token": user}), connect=Hooks(answering).connect
+    )
+    async with open_storage(None) as storage:
+        server = assemble(storage, surroundings, now=clock.now, rng=rng)
+        await server.start()
+        transport = InProcessTransport(server.handle, {"Authorization": "Bearer token"})
+        side = Side(transport, namespace, answering, url, b"authority")
+        await side.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        account = {"metadata": {"name": "default"}}
+        await side.send("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
+        yield side
+        await server.close()

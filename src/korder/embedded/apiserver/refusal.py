@@ -11,11 +11,12 @@ from korder.embedded.apiserver import fielderrors
 
 
 class Refused(Exception):
-    """The request is answered with `status`; nothing was written."""
+    """The request is answered with `status`; nothing was written. `warnings` are told along with it."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.message)
         self.status = status
+        self.warnings: Sequence[str] = ()
 
 
 def failure(code: int, reason: str, message: str, details: StatusDetails | None = None) -> Refused:

@@ -114,7 +114,7 @@ class ApiServer:
         try:
             return await self._answer(request)
         except Refused as refused:
-            return answers.refused(refused.status)
+            return answers.warning(refused.warnings, answers.refused(refused.status))
         except (RecursionError, OverflowError) as error:
             told = "exceeded max depth" if isinstance(error, RecursionError) else str(error)
             return answers.refused(bad_request(told).status)

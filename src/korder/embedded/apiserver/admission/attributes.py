@@ -10,6 +10,7 @@ from typing import Any
 
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.refusal import Refused
 from korder.embedded.apiserver.storage import Write
 
 Object = dict[str, Any]
@@ -94,13 +95,22 @@ class Chain:
 
     async def mutate(self, attributes: Attributes) -> None:
         """Lets all plugins change the object, a second time if one of them asks for it."""
-        for plugin in self._changing:
-            await plugin.mutate(attributes)
-        if attributes.rounds.again:
-            attributes.rounds.second = True
+        try:
             for plugin in self._changing:
                 await plugin.mutate(attributes)
+            if attributes.rounds.again:
+                attributes.rounds.second = True
+                for plugin in self._changing:
+                    await plugin.mutate(attributes)
+        except Refused as refused:
+            refused.warnings = attributes.warnings
+            raise
 
     async def validate(self, attributes: Attributes) -> None:
-        for plugin in self._judging:
-            await plugin.validate(attributes)
+        """Lets all plugins look at the object."""
+        try:
+            for plugin in self._judging:
+                await plugin.validate(attributes)
+        except Refused as refused:
+            refused.warnings = attributes.warnings
+            raise

@@ -23,6 +23,9 @@ def revise(attributes: Attributes, patched: Any) -> tuple[bool, list[str]]:
     if reviews.is_own_kind(attributes):
         obj["apiVersion"], obj["kind"] = own.api_version, own.kind
         unknown = own.strategy.read(obj)
+        if own.namespaced:
+            # Whoever replaces everything may forget where it is.
+            obj.setdefault("metadata", {}).setdefault("namespace", attributes.namespace)
     changed = obj != attributes.object
     if reviews.is_own_kind(attributes):
         own.strategy.default(obj)

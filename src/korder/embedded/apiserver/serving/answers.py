@@ -70,9 +70,14 @@ def answered(call: Call, answer: Answer) -> Reply:
 
 def warned(call: Call, reply: Reply) -> Reply:
     """Tells the warnings of a call along with its reply."""
-    if not call.warnings:
+    return warning(call.warnings, reply)
+
+
+def warning(warnings: Sequence[str], reply: Reply) -> Reply:
+    """Tells warnings along with a reply."""
+    if not warnings:
         return reply
-    told = ", ".join(map(_warning, _tellable(call.warnings)))
+    told = ", ".join(map(_warning, _tellable(warnings)))
     return Reply(reply.status, reply.body, {**reply.headers, "Warning": told}, reply.stream)
 
 
