@@ -50,8 +50,8 @@ async def transport(settings: dict[str, Any]) -> AsyncIterator[Transport]:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     "cases",
-    [CASES.WEBHOOKS, CASES.PATCHES, CASES.POLICIES],
-    ids=["webhooks", "patches", "policies"],
+    [CASES.WEBHOOKS, CASES.PATCHES, CASES.POLICIES, CASES.PARTS],
+    ids=["webhooks", "patches", "policies", "parts"],
 )
 async def test_admission_decides_what_a_real_server_decides(
     cases: Sequence[Any], transport: Transport, namespace: str, clock: Clock

@@ -38,6 +38,7 @@ CREATED = {
     "resources": ["configmaps"],
 }
 _WARNING = re.compile(r'299 - "((?:[^"\\]|\\.)*)"')
+_RANDOM = re.compile(r"(kube-api-access-|part-generated-)[a-z0-9]{5}")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 
 
@@ -72,7 +73,7 @@ def outcome(
         details = made.refusal.get("details") or {}
         for cause in details.get("causes") or ():
             cause["message"] = _UID.sub("UID", cause.get("message", ""))
-    elif obj is not None and case.operation != "DELETE":
+    elif obj and case.operation != "DELETE":
         made.labels = obj["metadata"].get("labels") or {}
         made.data = obj.get("data") or {}
         made.finalizers = obj["metadata"].get("finalizers") or []
@@ -91,7 +92,7 @@ def outcome(
 
 def _comparable(request: Object) -> Object:
     """A review's request without what cannot agree: ids, times and who owns what."""
-    made = json.loads(json.dumps(request))
+    made = json.loads(_RANDOM.sub(r"\1XXXXX", json.dumps(request)))
     made["uid"] = "UID" if made["uid"] else ""
     for obj in (made.get("object"), made.get("oldObject")):
         if obj:
@@ -247,8 +248,10 @@ class Side:
         self._where = url, authority
         self._made: list[str] = []
 
-    async def send(self, method: str, path: str, body: Any = None) -> tuple[int, Object, list[str]]:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    async def send(
+        self, method: str, path: str, body: Any = None, media: str = "application/json"
+    ) -> tuple[int, Object, list[str]]:
+        headers = {"Content-Type": media, "Accept": "application/json"}
         data = b"" if body is None else json.dumps(body).encode()
         async with await self._transport.send(Request(method, path, headers, data)) as answer:
             text = await answer.read()
@@ -300,6 +303,12 @@ class Side:
         return f"{home}/{name}" if name else home
 
     async def _write(self, case: Case) -> tuple[Object, Object, list[str]]:
+        for step in case.steps:
+            body = json.loads(json.dumps(step.body).replace("{ns}", self._namespace))
+            path = step.path.replace("{ns}", self._namespace)
+            status, answer, warnings = await self.send(step.method, path, body, step.media)
+        if case.steps:
+            return (answer, {}, warnings) if status >= 400 else ({}, {}, warnings)
         query = "?dryRun=All" if case.dry_run else ""
         obj = written(case, self._namespace)
         status, answer, warnings = await self.send("POST", self._path(case) + query, obj)

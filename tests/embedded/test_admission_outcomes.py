@@ -25,7 +25,7 @@ URL = "https://127.0.0.1:2"
 ADMIN = User("admin", ("system:masters", "system:authenticated"), uid="admin")
 
 
-@pytest.mark.parametrize("group", ["WEBHOOKS", "PATCHES", "POLICIES"])
+@pytest.mark.parametrize("group", ["WEBHOOKS", "PATCHES", "POLICIES", "PARTS"])
 async def test_writes_end_as_they_do_before_a_real_server(group: str, clock: Clock) -> None:
     cases = getattr(CASES, group)
     answering = SIDES.Answering(cases)

@@ -150,14 +150,10 @@ class Activation:
     @cached_property
     def _seen(self) -> Mapping[str, Any]:
         attributes, target = self._attributes, self._target
-        about = {
-            **self.request,
-            "name": self.request.get("name", ""),
-        }
         return {
             "object": reviews.as_version(attributes.object, attributes, target),
             "oldObject": reviews.as_version(attributes.old, attributes, target),
-            "request": about,
+            "request": self.request,
             "params": self._params,
             "namespaceObject": self._namespace,
             **celauthorizer.values(self.request),

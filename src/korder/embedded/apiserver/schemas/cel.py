@@ -140,7 +140,11 @@ def compile_admission(
         CompileError: the text is wrong.
     """
     names = [*variables, *(celauthorizer.VARIABLES if authorizer else ())]
-    return compile_program(source, dict.fromkeys(names, "dyn"), celadmission.schemas(fields))
+    types, schemas = dict.fromkeys(names, "dyn"), celadmission.schemas(fields)
+    try:
+        return compile_program(celadmission.null_safe(source), types, schemas)
+    except CompileError:
+        return compile_program(source, types, schemas)
 
 
 def _first_problem(environment: cel.Env, source: str) -> str:

@@ -63,6 +63,7 @@ _NAMESPACE: Final = compile_node(
         status=_struct(phase=_TEXT, conditions={"type": "array", "items": {}}),
     )
 )
+_NULLABLE: Final = frozenset({"object", "oldObject", "params", "namespaceObject"})
 _TYPED: Final = frozenset({"request", "namespaceObject", "variables"})
 
 
@@ -83,3 +84,16 @@ def fits(returned: str, wanted: Sequence[str], text: str) -> bool:
     if returned == "dyn":
         return any(each.text in _TYPED for each in celsource.tokens(text))
     return returned in wanted
+
+
+def null_safe(source: str) -> str:
+    """Lets `object.?spec` be nothing where there is no object; the library has no optional members of null."""
+    pieces = celsource.tokens(source)
+    for index in range(len(pieces) - 2, -1, -1):
+        name, after = pieces[index], pieces[index + 1]
+        before = pieces[index - 1].text if index else ""
+        if name.text in _NULLABLE and after.text == ".?" and before not in (".", ".?"):
+            end = name.at + len(name.text)
+            safe = f"optional.ofNonZeroValue({name.text})"
+            source = source[: name.at] + safe + source[end:]
+    return source

@@ -134,7 +134,7 @@ def checked(given: Object) -> DeleteOptions:
         conditions.get("uid"),
         conditions.get("resourceVersion"),
         bool(given.get("dryRun")),
-        {"kind": "DeleteOptions", "apiVersion": f"{opts.META}/v1", **given},
+        {**given, "kind": "DeleteOptions", "apiVersion": f"{opts.META}/v1"},
     )
 
 
@@ -221,7 +221,7 @@ async def _admit(call: Call, options: DeleteOptions, record: Record, old: Object
         Operation.DELETE,
         call.resource,
         record.key.namespace or call.route.namespace,
-        record.key.name,
+        call.route.name,  # none for a whole collection, whose objects are admitted one by one
         call.user,
         None,
         old,

@@ -35,7 +35,7 @@ class WriteOptions:
         found: Object = {"kind": kind, "apiVersion": f"{META}/v1"}
         if self.dry_run:
             found["dryRun"] = ["All"]
-        if self.force is not None:
+        if self.force is not None and kind == "PatchOptions":
             found["force"] = self.force
         if self.manager:
             found["fieldManager"] = self.manager

@@ -105,13 +105,17 @@ def _read(call: Call, kind: str) -> Object:
 async def _admit(
     call: Call, options: WriteOptions, name: str, obj: Object, subresource: str
 ) -> None:
+    part = call.resource.subresource(subresource)
+    assert part is not None  # noqa: S101 it was found to come here
+    version = f"{part.group}/{part.version}" if part.group else part.version or "v1"
+    meta = {**(obj.get("metadata") or {}), "namespace": call.route.namespace}
     attributes = Attributes(
         Operation.CREATE,
         call.resource,
         call.route.namespace,
         name,
         call.user,
-        obj,
+        {**obj, "apiVersion": version, "kind": part.kind, "metadata": meta},
         None,
         subresource,
         options.dry_run,
