@@ -1303,19 +1303,21 @@ def _made(name: str, kind: str = "ConfigMap", **more: Any) -> Object:
 
 MAPS, THE_PODS = "/api/v1/namespaces/{ns}/configmaps", "/api/v1/namespaces/{ns}/pods"
 MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
+UNSCHEDULED = {"spec": {**POD["spec"], "schedulerName": "nobody"}}
+"""A pod that no scheduler writes to: its writes would be sent to the webhooks too."""
 PARTS = (
     _asked(
         "part-status",
         "pods/status",
         "UPDATE",
-        Step("POST", THE_PODS, _made("part-status", "Pod", **POD)),
+        Step("POST", THE_PODS, _made("part-status", "Pod", **UNSCHEDULED)),
         Step("PATCH", f"{THE_PODS}/part-status/status", {"status": {"phase": "Running"}}, MERGE),
     ),
     _asked(
         "part-binding",
         "pods/binding",
         "CREATE",
-        Step("POST", THE_PODS, _made("part-binding", "Pod", **POD)),
+        Step("POST", THE_PODS, _made("part-binding", "Pod", **UNSCHEDULED)),
         Step(
             "POST",
             f"{THE_PODS}/part-binding/binding",
@@ -1326,7 +1328,7 @@ PARTS = (
         "part-eviction",
         "pods/eviction",
         "CREATE",
-        Step("POST", THE_PODS, _made("part-eviction", "Pod", **POD)),
+        Step("POST", THE_PODS, _made("part-eviction", "Pod", **UNSCHEDULED)),
         Step(
             "POST",
             f"{THE_PODS}/part-eviction/eviction",

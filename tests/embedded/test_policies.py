@@ -240,6 +240,15 @@ async def test_expressions_see_the_write_and_its_surroundings(
     await world.admit(write())
 
 
+async def test_members_of_an_object_that_is_not_there_are_nothing(world: World) -> None:
+    text = "!object.?spec.nodeName.hasValue() && variables.object.?x.orValue(0) == 1"
+    variables = [{"name": "object", "expression": "{'x': 1}"}]
+    await world.policy("deleted", validations=must(text), variables=variables)
+    attributes = write(operation=Operation.DELETE, old=pod())
+    attributes.object = None
+    await world.admit(attributes)
+
+
 async def test_a_namespace_has_no_namespace_to_look_at(world: World) -> None:
     await world.policy(
         "null",

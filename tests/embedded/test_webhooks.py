@@ -3,6 +3,7 @@
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 import json
 from typing import Any, Self
@@ -58,6 +59,7 @@ class World:
         self.reviews: list[Object] = []
         self.endpoints: list[Endpoint] = []
         self.others: tuple[Plugin, ...] = ()
+        self.same: tuple[Resource, ...] = (OLD, NEW)
 
     async def store(self, resource: str, name: str, obj: Object, namespace: str = "") -> None:
         meta = {"name": name, "namespace": namespace, **obj.get("metadata", {})}
@@ -87,7 +89,7 @@ class World:
 
     def chain(self) -> Chain:
         caller = Caller(by_endpoints(self.view), self.connect)
-        settings: Object = {"equivalents": lambda one: [OLD, NEW] if one in (OLD, NEW) else []}
+        settings: Object = {"equivalents": lambda one: self.same if one.kind == "Order" else ()}
         return Chain(
             [
                 *self.others,
@@ -232,6 +234,34 @@ async def test_another_version_of_the_same_objects_counts_if_it_is_wanted(
         assert review["resource"]["version"] == "v2"
         assert review["requestResource"]["version"] == "v1"
         assert review["object"]["apiVersion"] == "korder.dev/v2"
+
+
+async def test_a_version_that_came_later_counts_as_well(world: World) -> None:
+    world.same = ()
+    await world.register("hook", rule("orders", apiVersions=["v2"]), matchPolicy="Equivalent")
+    chain = world.chain()
+    await chain.validate(write(OLD))
+    world.same = (OLD, NEW)
+    await chain.validate(write(replace(OLD)))
+    assert world.asked == ["hook"]
+
+
+async def test_what_a_patch_copied_lives_on_its_own(world: World) -> None:
+    class Filling(Strategy):
+        """Completes one of two members."""
+
+        def default(self, obj: Object) -> None:
+            obj["first"]["filled"] = True
+
+    copy = patched({"op": "copy", "from": "/first", "path": "/second"})
+    await world.register("hook", rule("things"), mutating=True, answer=saying(copy))
+    attributes = write(Resource("", "v1", "Thing", "things", Filling()))
+    assert attributes.object is not None
+    attributes.object["first"] = {"a": "b"}
+    after = (await admit(world, attributes)).object
+    assert after is not None
+    assert after["first"] == {"a": "b", "filled": True}
+    assert after["second"] == {"a": "b"}
 
 
 async def test_a_part_of_another_kind_is_sent_as_that_kind(world: World) -> None:
