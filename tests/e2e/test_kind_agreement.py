@@ -46,7 +46,9 @@ class Real:
         content = b"" if body is None else json.dumps(body).encode()
         request = Request(method, path, headers, content)
         async with await self._client._sender.transport.send(request) as answer:
-            return answer.status, json.loads(await answer.read())
+            text = await answer.read()
+            is_json = text.startswith(b"{")  # a path nobody knows is answered with a page
+            return answer.status, json.loads(text) if is_json else {"message": text.decode()}
 
     def path(self, resource: Resource, name: str = "") -> str:
         base = f"/apis/{resource.api_version}" if resource.group else "/api/v1"
