@@ -131,18 +131,17 @@ def _match_causes(found: ListOptions) -> list[Cause]:
 
 def _watch_causes(found: ListOptions) -> list[Cause]:
     field, causes = "resourceVersionMatch", []
-    if found.initial is None:
-        if found.match:
-            told = (
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-            )
-            return [fe.forbidden(field, told)]
-        return []
-    if found.match != NOT_OLDER:
+    if found.initial is None and found.match:
+        told = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(fe.forbidden(field, told))
+    elif found.initial is not None and not found.match:
         told = f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER}"
         causes.append(fe.forbidden(field, told))
-        if found.match:
-            causes.append(fe.not_supported(field, found.match, (NOT_OLDER,)))
+    if found.token and (found.match or found.version in ("", "0")):
+        told = "resourceVersionMatch is forbidden when continue is provided"
+        causes.append(fe.forbidden(field, told))
+    if found.match not in ("", NOT_OLDER):
+        causes.append(fe.not_supported(field, found.match, (NOT_OLDER,)))
     return causes
 
 
