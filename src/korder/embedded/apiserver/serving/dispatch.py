@@ -56,7 +56,7 @@ async def dispatch(world: World, request: Request, route: Route, user: User) -> 
 
 
 def _check_method(resource: Resource, route: Route) -> None:
-    if route.method == "HEAD":
+    if route.method == "HEAD" or (route.verb == "watch" and route.method != "GET"):
         raise method_not_allowed()
     verbs = resource.verbs
     if route.subresource:
