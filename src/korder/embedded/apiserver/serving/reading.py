@@ -48,7 +48,7 @@ class Listed:
 
 def get(call: Call) -> Answer:
     """GET of one object."""
-    wanted = selection.version(call.route.first("resourceVersion"))
+    wanted = selection.version(call.route.first("resourceVersion"), "")
     if wanted > call.world.storage.version:
         raise too_new(wanted, call.world.storage.version)
     record = call.world.storage.get(call.key)
