@@ -160,3 +160,33 @@ async def test_a_definition_brings_a_resource_and_takes_it_away(client: Client) 
     await client.send("DELETE", f"{CRDS}/widgets.example.com")
     reply = await client.transport.send(Request("GET", WIDGETS))
     assert (reply.status, await reply.read()) == (404, b"404 page not found\n")
+
+
+async def test_a_definition_waits_for_objects_that_somebody_holds(client: Client) -> None:
+    await client.send("POST", CRDS, CRD)
+    held = {"name": "w", "finalizers": ["example.com/hold"]}
+    widget = {"kind": "Widget", "apiVersion": "example.com/v1", "metadata": held}
+    assert (await client.send("POST", WIDGETS, widget))[0] == 201
+    code, dying = await client.send("DELETE", f"{CRDS}/widgets.example.com")
+    assert (code, dying["status"]["conditions"][-1]["type"]) == (200, "Terminating")
+    _, waiting = await client.send("GET", f"{WIDGETS}/w")
+    assert "deletionTimestamp" in waiting["metadata"]
+    patch = {"Content-Type": "application/merge-patch+json"}
+    await client.send("PATCH", f"{WIDGETS}/w", {"metadata": {"finalizers": None}}, patch)
+    assert (await client.send("GET", f"{CRDS}/widgets.example.com"))[0] == 404
+
+
+async def test_the_replicas_of_a_workload_are_written_through_its_scale(client: Client) -> None:
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    labels = {"app": "a"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    body = {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "a"}, "spec": spec}
+    assert (await client.send("POST", path, body))[0] == 201
+    patch = {"Content-Type": "application/merge-patch+json"}
+    code, scale = await client.send("PATCH", f"{path}/a/scale", {"spec": {"replicas": 4}}, patch)
+    assert (code, scale["kind"], scale["status"]["selector"]) == (200, "Scale", "app=a")
+    assert (await client.send("GET", f"{path}/a"))[1]["spec"]["replicas"] == 4

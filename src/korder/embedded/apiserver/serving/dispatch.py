@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.kinds.resource import Resource
-from korder.embedded.apiserver.refusal import method_not_allowed, no_such_path
+from korder.embedded.apiserver.refusal import bad_request, method_not_allowed, no_such_path
 from korder.embedded.apiserver.serving import (
     answers,
     deleting,
@@ -56,7 +56,7 @@ async def dispatch(world: World, request: Request, route: Route, user: User) -> 
 
 
 def _check_method(resource: Resource, route: Route) -> None:
-    if route.method == "HEAD":
+    if route.method == "HEAD" or (route.verb == "watch" and route.method != "GET"):
         raise method_not_allowed()
     verbs = resource.verbs
     if route.subresource:
@@ -65,6 +65,8 @@ def _check_method(resource: Resource, route: Route) -> None:
             raise no_such_path()
         verbs = part.verbs
     _check_scope(resource, route)
+    if route.name in (".", ".."):
+        raise bad_request(f"Name parameter invalid: \"{route.name}\": may not be '{route.name}'")
     if not route.by_name and route.verb in ("update", "patch"):
         raise method_not_allowed()
     if route.verb not in verbs or (
@@ -82,7 +84,9 @@ def _check_scope(resource: Resource, route: Route) -> None:
             raise method_not_allowed()
         if route.verb == "deletecollection":
             raise method_not_allowed()
-    elif not resource.namespaced and route.namespace and route.resource != "namespaces":
+    elif not resource.namespaced and route.namespace:
+        if route.resource == "namespaces" and route.namespace == route.name:
+            return
         raise no_such_path()
 
 

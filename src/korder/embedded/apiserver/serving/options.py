@@ -109,8 +109,6 @@ def integer(query: Query, name: str) -> int | None:
     if not values:
         return None
     text = values[0]
-    if not text:
-        return 0
     if not _INTEGER.fullmatch(text):
         raise bad_request(f"strconv.ParseInt: parsing {fe.quote(text)}: invalid syntax")
     number = int(text)

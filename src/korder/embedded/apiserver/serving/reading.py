@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from korder.api.machinery import StatusCause, StatusDetails
 from korder.api.meta import ListMeta
 from korder.embedded.apiserver import refusal
-from korder.embedded.apiserver.fielderrors import quote
 from korder.embedded.apiserver.serving import documents, selection
 from korder.embedded.apiserver.serving.call import Answer, Call
 from korder.embedded.apiserver.serving.selection import ListOptions
@@ -49,7 +48,7 @@ class Listed:
 
 def get(call: Call) -> Answer:
     """GET of one object."""
-    wanted = selection.version(call.route.first("resourceVersion"))
+    wanted = selection.version(call.route.first("resourceVersion"), "")
     if wanted > call.world.storage.version:
         raise too_new(wanted, call.world.storage.version)
     record = call.world.storage.get(call.key)
@@ -130,7 +129,9 @@ def _decoded(text: str) -> _Token:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _bad_token(str(error)) from None
     if token.v != "meta.k8s.io/v1":
-        told = f"continue key is not valid: server does not recognize this encoded version {quote(token.v)}"
+        told = (
+            f"continue key is not valid: server does not recognize this encoded version {token.v}"
+        )
         raise refusal.bad_request(f"invalid continue token: {told}")
     if not token.start:
         told = "continue key is not valid: encoded start key empty (version meta.k8s.io/v1)"

@@ -61,7 +61,7 @@ def read(route: Route, resource: Resource) -> ListOptions:
         Refused: 400, 422.
     """
     query = route.query
-    if not query:
+    if not query and not route.by_name:
         return ListOptions(
             Selection(resource, label_selectors.EVERYTHING, field_selectors.FieldSelector())
         )
@@ -97,6 +97,9 @@ def selection(route: Route, resource: Resource) -> Selection:
     for term in fields.terms:
         if term.path not in known:
             raise bad_request(resource.strategy.unselectable(term.path))
+    if route.by_name:
+        # An old way to watch one object names it in the path.
+        fields = fields.and_(field_selectors.of(field_selectors.Term("metadata.name", route.name)))
     return Selection(resource, labels, fields)
 
 
@@ -131,18 +134,17 @@ def _match_causes(found: ListOptions) -> list[Cause]:
 
 def _watch_causes(found: ListOptions) -> list[Cause]:
     field, causes = "resourceVersionMatch", []
-    if found.initial is None:
-        if found.match:
-            told = (
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-            )
-            return [fe.forbidden(field, told)]
-        return []
-    if found.match != NOT_OLDER:
+    if found.initial is None and found.match:
+        told = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(fe.forbidden(field, told))
+    elif found.initial is not None and found.match != NOT_OLDER:
         told = f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER}"
         causes.append(fe.forbidden(field, told))
-        if found.match:
-            causes.append(fe.not_supported(field, found.match, (NOT_OLDER,)))
+    if found.token and (found.match or found.version in ("", "0")):
+        told = "resourceVersionMatch is forbidden when continue is provided"
+        causes.append(fe.forbidden(field, told))
+    if found.match not in ("", NOT_OLDER):
+        causes.append(fe.not_supported(field, found.match, (NOT_OLDER,)))
     return causes
 
 

@@ -113,7 +113,7 @@ def _check(field: str, value: str, told: list[str]) -> None:
 
 def field_problem(text: str) -> str:
     """What is wrong with a field selector."""
-    for part in sorted(re.findall(r"((?:[^\\,]|\\.)+)", text)):
+    for part in sorted(re.findall(r"((?:[^\\,]|\\.?)+)", text)):
         found = re.search(r"!=|==|=", part)
         if found is None:
             return f"invalid selector: '{text}'; can't understand '{part}'"

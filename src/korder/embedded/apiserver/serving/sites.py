@@ -65,7 +65,7 @@ class Sites:
         document = self._document(request, route)
         if document is None:
             return no_page()
-        if route.method != "GET":
+        if route.method != "GET" and not (route.parts[:1] == ["apis"] and len(route.parts) < 3):
             raise method_not_allowed()
         return document
 

@@ -35,7 +35,7 @@ def decode(text: str) -> Any:
     """
     try:
         _measure(text)
-        value = yaml.load(text, _Loader)  # noqa: S506  a safe loader
+        value = next(yaml.load_all(text, _Loader), None)
         return json.loads(json.dumps(value, allow_nan=False, default=str))
     except yaml.YAMLError as error:
         raise NotYaml(_told(error)) from None
@@ -66,6 +66,9 @@ def _measure(text: str) -> None:
 
 
 def _told(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"yaml: line {error.problem_mark.line + 1}: {error.problem}"
-    return f"yaml: {error}"
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return f"yaml: {error}"
+    line = error.problem_mark.line
+    if isinstance(error, yaml.scanner.ScannerError) and not line:
+        return f"yaml: {error.problem}"
+    return f"yaml: line {line + 1}: {error.problem}"
