@@ -188,24 +188,3 @@ async def test_the_node_of_a_pod_stays_in_its_status_path(server: Server, a: str
     (await server.post(f"{a}/binding", binding("a"))).ok()
     answer = await server.patch(f"{a}/status", {"spec": {"nodeName": "m"}})
     assert answer.ok()["spec"]["nodeName"] == "n"
-
-
-async def test_a_pod_has_no_log_before_it_has_a_node(server: Server, a: str) -> None:
-    answer = await server.get(f"{a}/log")
-    assert (answer.status, answer.text) == (204, "")
-
-
-async def test_a_log_is_of_a_container_that_exists(server: Server, a: str) -> None:
-    (await server.get(f"{a}/log", container="other")).refused(
-        400, "BadRequest", "container other is not valid for pod a"
-    )
-
-
-async def test_a_log_of_several_containers_must_name_one(server: Server, home: Home) -> None:
-    containers = [{"name": "one", "image": "x"}, {"name": "two", "image": "x"}]
-    (await server.post(home("pods"), pod("b", containers=containers))).ok(201)
-    (await server.get(home("pods", "b", "log"))).refused(
-        400,
-        "BadRequest",
-        "a container name must be specified for pod b, choose one of: [one two]",
-    )

@@ -24,7 +24,7 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
-PATIENCE = 10.0
+PATIENCE = 8.0
 """Seconds that a watch may stay silent, and that a server's own caches may take to learn of a write."""
 
 
