@@ -48,7 +48,7 @@ imports: $(READY)
 
 e2e: $(READY) ## tests on a real Kubernetes, built once into a cache outside the tree
 	@$(PROGRAMS) && \
-	  $(BIN)/pytest tests/e2e -m "e2e and not soak"
+	  $(BIN)/pytest tests/e2e tests/contract -m "not soak"
 
 test-e2e: e2e
 
