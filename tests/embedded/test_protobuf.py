@@ -1,4 +1,4 @@
-"""Bodies in protobuf, written here by hand: what they say, and that nothing else can come of them."""
+"""Protobuf becomes what JSON would have been, and what is none is refused, whatever the bytes."""
 
 from contextlib import suppress
 import struct
@@ -7,153 +7,264 @@ from typing import Any
 from hypothesis import given, strategies as st
 import pytest
 
-from korder.embedded.apiserver.types.protobuf import Malformed, decode
+from korder.embedded.apiserver.types import protobuf, table
 
-Field = tuple[int, int | str | bytes | list[Any] | float]
+KINDS = sorted(table.kinds())
+MAGIC = b"k8s\0"
 
 
 def varint(value: int) -> bytes:
-    value &= 2**64 - 1
-    out = b""
-    while value >= 0x80:
-        out += bytes([value & 0x7F | 0x80])
+    value %= 2**64
+    made = bytearray()
+    while value > 0x7F:
+        made.append(value & 0x7F | 0x80)
         value >>= 7
-    return out + bytes([value])
+    return bytes([*made, value])
 
 
-def message(*fields: Field) -> bytes:
-    """Whole numbers are varints, floats are doubles, texts, bytes and lists of fields have a length."""
-    out = b""
-    for number, value in fields:
-        match value:
-            case int():
-                out += varint(number << 3) + varint(value)
-            case float():
-                out += varint(number << 3 | 1) + struct.pack("<d", value)
-            case _:
-                inner = message(*value) if isinstance(value, list) else value
-                inner = inner.encode() if isinstance(inner, str) else inner
-                out += varint(number << 3 | 2) + varint(len(inner)) + inner
-    return out
+def field(number: int, value: bytes | str | float) -> bytes:
+    match value:
+        case int():
+            return varint(number << 3) + varint(value)
+        case float():
+            return varint(number << 3 | 1) + struct.pack("<d", value)
+        case str():
+            value = value.encode()
+    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def body(api_version: str, kind: str, *fields: Field) -> bytes:
-    about = [(1, api_version), (2, kind)]
-    return b"k8s\x00" + message((1, about), (2, message(*fields)), (3, ""), (4, ""))
+def sent(api_version: str, kind: str, *fields: bytes) -> bytes:
+    about = field(1, api_version) + field(2, kind)
+    return MAGIC + field(1, about) + field(2, b"".join(fields))
 
 
-def test_a_question_of_kubectl_is_read() -> None:
-    attributes: list[Field] = [(1, "team"), (2, "list"), (3, ""), (5, "pods")]
-    sent = body("authorization.k8s.io/v1", "SelfSubjectAccessReview", (2, [(1, attributes)]))
-    assert decode(sent) == {
-        "kind": "SelfSubjectAccessReview",
-        "apiVersion": "authorization.k8s.io/v1",
-        "spec": {"resourceAttributes": {"namespace": "team", "verb": "list", "resource": "pods"}},
-    }
+def decoded(body: bytes) -> Any:
+    obj = protobuf.decode(body, "", "")
+    return {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}
 
 
-def test_members_of_all_forms_are_read() -> None:
-    volume: list[Field] = [(1, "v"), (2, [(2, [(1, "Memory"), (2, [(1, "1Gi")])])])]
-    env: list[Field] = [(1, "A"), (2, "")]
-    probe: list[Field] = [(1, [(2, [(1, "/x"), (2, [(1, 1), (2, 0), (3, "http")])])]), (2, 7)]
-    container: list[Field] = [
-        (1, "c"),
-        (3, "run"),
-        (3, "fast"),
-        (7, env),
-        (8, [(1, [(1, "cpu"), (2, [(1, "500m")])])]),
-        (10, probe),
-        (18, 0),
-    ]
-    meta: list[Field] = [
-        (1, "p"),
-        (2, ""),
-        (7, 0),
-        (8, []),
-        (11, [(1, "app"), (2, "web")]),
-        (12, [(1, "empty")]),
-    ]
-    spec: list[Field] = [(1, volume), (2, container), (4, 0), (25, -5)]
-    read = decode(body("v1", "Pod", (1, meta), (2, spec)))
-    assert read["metadata"] == {"name": "p", "labels": {"app": "web"}, "annotations": {"empty": ""}}
-    assert read["spec"] == {
-        "volumes": [{"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}],
-        "containers": [
-            {
-                "name": "c",
-                "command": ["run", "fast"],
-                "env": [{"name": "A"}],
-                "resources": {"limits": {"cpu": "500m"}},
-                "livenessProbe": {
-                    "httpGet": {"path": "/x", "port": "http"},
-                    "initialDelaySeconds": 7,
-                },
-            }
-        ],
-        "terminationGracePeriodSeconds": 0,
-        "priority": -5,
-    }
+def metadata(*fields: bytes) -> bytes:
+    return sent("v1", "ConfigMap", field(1, b"".join(fields)))
 
 
-def test_instants_bytes_and_lists_in_maps_are_read() -> None:
-    lease = decode(body("coordination.k8s.io/v1", "Lease", (2, [(4, [(1, 60), (2, 5000)])])))
-    assert lease["spec"] == {"renewTime": "1970-01-01T00:01:00.000005Z"}
-    secret = decode(body("v1", "Secret", (2, [(1, "k"), (2, b"\xff\x00")])))
-    assert secret["data"] == {"k": "/wA="}
-    spec: list[Field] = [(3, "x"), (5, [(1, "scope"), (2, [(1, "a"), (1, "b")])])]
-    review = decode(body("authorization.k8s.io/v1", "SubjectAccessReview", (2, spec)))
-    assert review["spec"] == {"user": "x", "extra": {"scope": ["a", "b"]}}
+def container(*fields: bytes) -> bytes:
+    return sent("v1", "Pod", field(2, field(2, b"".join(fields))))
 
 
-def test_options_are_known_in_every_group() -> None:
-    read = decode(body("apps/v1", "DeleteOptions", (1, 0), (4, "Orphan"), (5, "All")))
-    assert read == {
-        "kind": "DeleteOptions",
-        "apiVersion": "apps/v1",
-        "gracePeriodSeconds": 0,
-        "propagationPolicy": "Orphan",
-        "dryRun": ["All"],
-    }
+def schema(*fields: bytes) -> bytes:
+    version = field(4, field(1, b"".join(fields)))
+    kind = "CustomResourceDefinition"
+    return sent("apiextensions.k8s.io/v1", kind, field(2, field(7, version)))
 
 
-def test_of_an_unknown_kind_only_the_name_is_read() -> None:
-    assert decode(body("a/v1", "Thing", (1, "x"))) == {"kind": "Thing", "apiVersion": "a/v1"}
+def within(obj: Any) -> Any:
+    """What an object holds where `metadata`, `container` and `schema` put their fields."""
+    match obj:
+        case {"metadata": found} | {"spec": {"containers": [found]}}:
+            return found
+        case {"spec": {"versions": [{"schema": {"openAPIV3Schema": found}}]}}:
+            return found
+    return obj
 
 
-def test_members_nobody_knows_are_passed_over() -> None:
-    read = decode(body("v1", "ConfigMap", (99, "x"), (98, 1), (97, 1.5)))
-    assert read == {"kind": "ConfigMap", "apiVersion": "v1"}
+def entry(key: str, value: bytes | str) -> bytes:
+    return field(1, key) + field(2, value)
+
+
+TIME = field(1, 1_600_000_000) + field(2, 123_456_789)
 
 
 @pytest.mark.parametrize(
-    "sent",
+    ("body", "expected"),
     [
-        pytest.param(b"", id="nothing"),
-        pytest.param(b"{}", id="JSON"),
-        pytest.param(b"k8s\x00\x0a", id="cut off"),
-        pytest.param(b"k8s\x00\x0b", id="a group"),
-        pytest.param(b"k8s\x00" + b"\xff" * 11, id="an endless number"),
-        pytest.param(body("v1", "ConfigMap", (1, 5)), id="a number for a message"),
-        pytest.param(body("v1", "ConfigMap", (1, [(1, b"\xff")])), id="broken UTF-8"),
-        pytest.param(body("v1", "Pod", (2, [(4, "x")])), id="a text for a number"),
-        pytest.param(body("v1", "Pod", (1, [(8, [(1, 2**62)])])), id="after the end of time"),
-        pytest.param(body("apps/v1", "ControllerRevision", (2, [(1, "{")])), id="broken JSON"),
+        pytest.param(metadata(field(1, "a")), {"name": "a"}, id="a text"),
+        pytest.param(metadata(field(1, "a"), field(2, "")), {"name": "a"}, id="an empty text"),
+        pytest.param(metadata(field(1, b"\xff")), {"name": "\ufffd"}, id="a broken text"),
+        pytest.param(metadata(field(7, 5)), {"generation": 5}, id="a number"),
+        pytest.param(metadata(field(7, -5)), {"generation": -5}, id="a negative number"),
+        pytest.param(metadata(field(10, 0)), {"deletionGracePeriodSeconds": 0}, id="a set zero"),
         pytest.param(
-            body("apps/v1", "ControllerRevision", (2, [(1, "[" * 50_000)])), id="deep JSON"
+            metadata(field(14, "a") + field(14, "")), {"finalizers": ["a", ""]}, id="a list"
         ),
         pytest.param(
-            body("apiextensions.k8s.io/v1", "CustomResourceDefinition"), id="a definition"
+            metadata(field(11, entry("a", "b")), field(11, field(1, "c"))),
+            {"labels": {"a": "b", "c": ""}},
+            id="a map",
+        ),
+        pytest.param(
+            metadata(field(8, TIME)), {"creationTimestamp": "2020-09-13T12:26:40Z"}, id="a time"
+        ),
+        pytest.param(metadata(field(8, b"")), {}, id="no time"),
+        pytest.param(
+            metadata(field(17, field(7, field(1, b'{"f:data":{}}')))),
+            {"managedFields": [{"fieldsV1": {"f:data": {}}}]},
+            id="owned fields",
+        ),
+        pytest.param(
+            metadata(field(99, "x"), field(98, 1), field(97, 1.5)), {}, id="unknown members"
+        ),
+        pytest.param(
+            sent("v1", "Secret", field(2, entry("a", b"\x01\x02")), field(2, field(1, "b"))),
+            {"data": {"a": "AQI=", "b": ""}},
+            id="bytes",
+        ),
+        pytest.param(
+            container(field(8, field(1, entry("cpu", field(1, "500m"))))),
+            {"resources": {"limits": {"cpu": "500m"}}},
+            id="a quantity",
+        ),
+        pytest.param(
+            container(field(10, field(1, field(2, field(2, field(1, 1) + field(3, "web")))))),
+            {"livenessProbe": {"httpGet": {"port": "web"}}},
+            id="a port by its name",
+        ),
+        pytest.param(
+            container(field(10, field(1, field(2, field(2, field(1, 0) + field(2, 80)))))),
+            {"livenessProbe": {"httpGet": {"port": 80}}},
+            id="a port by its number",
+        ),
+        pytest.param(
+            sent("v1", "Pod", field(2, field(1, field(1, "v") + field(2, field(2, field(1, "")))))),
+            {"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}},
+            id="members of an embedded struct",
+        ),
+        pytest.param(
+            sent("coordination.k8s.io/v1", "Lease", field(2, field(4, TIME))),
+            {"spec": {"renewTime": "2020-09-13T12:26:40.123456Z"}},
+            id="a time with microseconds",
+        ),
+        pytest.param(
+            sent("apps/v1", "ControllerRevision", field(2, field(1, b'{"a":[1]}'))),
+            {"data": {"a": [1]}},
+            id="any object",
+        ),
+        pytest.param(
+            sent(
+                "authorization.k8s.io/v1",
+                "SubjectAccessReview",
+                field(2, field(5, entry("k", field(1, "a") + field(1, "b")))),
+            ),
+            {"spec": {"extra": {"k": ["a", "b"]}}},
+            id="lists in a map",
+        ),
+        pytest.param(schema(field(9, 1.5)), {"maximum": 1.5}, id="a fraction"),
+        pytest.param(schema(field(8, field(1, b"[1]"))), {"default": [1]}, id="any value"),
+        pytest.param(
+            schema(field(24, field(1, field(5, "string")))),
+            {"items": {"type": "string"}},
+            id="the schema of items",
+        ),
+        pytest.param(
+            schema(field(24, field(2, field(5, "string")))),
+            {"items": [{"type": "string"}]},
+            id="schemas of items",
+        ),
+        pytest.param(
+            schema(field(30, field(1, 1))), {"additionalProperties": True}, id="yes to any schema"
+        ),
+        pytest.param(
+            schema(field(30, field(1, 1) + field(2, field(5, "string")))),
+            {"additionalProperties": {"type": "string"}},
+            id="a schema instead of a yes",
+        ),
+        pytest.param(
+            schema(field(32, entry("a", field(2, "b")))),
+            {"dependencies": {"a": ["b"]}},
+            id="names instead of a schema",
         ),
     ],
 )
-def test_what_is_no_message_is_refused(sent: bytes) -> None:
-    with pytest.raises(Malformed):
-        decode(sent)
+def test_a_message_becomes_an_object(body: bytes, expected: Any) -> None:
+    assert within(decoded(body)) == expected
 
 
-@given(st.sampled_from(["Pod", "Secret", "Event", "Node"]), st.binary())
-def test_whatever_is_sent_is_read_or_refused(kind: str, sent: bytes) -> None:
-    with suppress(Malformed):
-        decode(b"k8s\x00" + message((1, [(1, "v1"), (2, kind)]), (2, sent)))
-    with suppress(Malformed):
-        decode(b"k8s\x00" + sent)
+def test_what_is_not_told_is_what_is_expected() -> None:
+    obj = protobuf.decode(MAGIC + field(2, field(1, field(1, "a"))), "v1", "ConfigMap")
+    assert obj == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+
+
+def test_options_are_of_every_group() -> None:
+    assert decoded(sent("apps/v1", "DeleteOptions", field(1, 0))) == {"gracePeriodSeconds": 0}
+
+
+def test_numbers_may_come_in_one_piece() -> None:
+    context = field(14, field(4, varint(1) + varint(300)))
+    assert decoded(sent("v1", "Pod", field(2, context)))["spec"]["securityContext"] == {
+        "supplementalGroups": [1, 300]
+    }
+
+
+def test_of_unknown_kinds_only_their_names_are_read() -> None:
+    assert decoded(sent("example.com/v1", "Widget", b"\xff")) == {}
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        pytest.param(b"\x0a", "unexpected EOF", id="no size"),
+        pytest.param(b"\x0a\x05", "unexpected EOF", id="too short"),
+        pytest.param(b"\xff" * 11, "proto: integer overflow", id="an endless number"),
+        pytest.param(b"\x00\x00", "proto: illegal tag 0 (wire type 0)", id="no member's number"),
+        pytest.param(b"\x0f", "proto: illegal wireType 7", id="an unknown form"),
+        pytest.param(
+            b"\x0a" + b"\xff" * 9 + b"\x01",
+            "proto: negative length found during unmarshaling",
+            id="a negative size",
+        ),
+        pytest.param(
+            field(1, 1),
+            "proto: wrong wireType = 0 for field ObjectMeta",
+            id="a number for an object",
+        ),
+        pytest.param(
+            field(3, field(2, 1.5)), "proto: wrong wireType = 1", id="a fraction for bytes in a map"
+        ),
+        pytest.param(
+            field(1, field(8, field(1, 2**62))),
+            "Time.MarshalJSON: year outside of range [0,9999]",
+            id="the end of days",
+        ),
+        pytest.param(field(1, field(17, field(7, field(1, b"{")))), "truncated", id="broken JSON"),
+    ],
+)
+def test_what_is_no_message_is_refused(message: bytes, told: str) -> None:
+    with pytest.raises(protobuf.NotOfKind) as refused:
+        decoded(sent("v1", "ConfigMap", message))
+    assert told in str(refused.value)
+
+
+def test_endless_nesting_is_refused() -> None:
+    nested = b""
+    for _ in range(5000):
+        nested = field(28, nested)
+    with pytest.raises(protobuf.NotOfKind):
+        decoded(schema(nested))
+
+
+@given(kind=st.sampled_from(KINDS), message=st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(kind: tuple[str, str], message: bytes) -> None:
+    with suppress(protobuf.NotOfKind):
+        decoded(sent(*kind, message))
+
+
+MESSAGES = st.recursive(
+    st.one_of(st.binary(max_size=5), st.integers(0, 2**64 - 1), st.floats()),
+    lambda inner: st.lists(st.tuples(st.integers(1, 45), inner), max_size=4).map(
+        lambda fields: b"".join(field(*each) for each in fields)
+    ),
+)
+
+
+@given(kind=st.sampled_from(KINDS), fields=st.lists(st.tuples(st.integers(1, 8), MESSAGES)))
+def test_any_message_is_read_or_refused(
+    kind: tuple[str, str], fields: list[tuple[int, bytes | float]]
+) -> None:
+    with suppress(protobuf.NotOfKind):
+        decoded(sent(*kind, *(field(*each) for each in fields)))
+
+
+@given(body=st.binary(max_size=50))
+def test_any_body_is_read_or_refused(body: bytes) -> None:
+    for whole in (body, MAGIC + body):
+        with suppress(protobuf.NoEnvelope, protobuf.NotOfKind):
+            decoded(whole)

@@ -11,8 +11,10 @@ import (
 	"sort"
 	"strings"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 const head = `# The numbers of members in protobuf, in the order of the members in types.txt. Made, from the root of the repository, by
@@ -24,6 +26,8 @@ var marshaler = reflect.TypeFor[json.Marshaler]()
 var typeMeta = reflect.TypeFor[metav1.TypeMeta]()
 
 func main() {
+	must(apiextensions.AddToScheme(scheme.Scheme))
+	must(apiregistration.AddToScheme(scheme.Scheme))
 	lines := map[string]string{}
 	for _, kind := range scheme.Scheme.AllKnownTypes() {
 		if !strings.Contains(kind.PkgPath(), "alpha") && !strings.Contains(kind.PkgPath(), "beta") {
@@ -88,4 +92,10 @@ func short(path string) string {
 		return strings.Join(parts[len(parts)-2:], "/")
 	}
 	return parts[len(parts)-1]
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

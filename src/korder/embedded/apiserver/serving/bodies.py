@@ -46,7 +46,7 @@ def media_type(content_type: str) -> str:
 
 def unsupported() -> Refused:
     """Nobody here can read this type of body."""
-    told = f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML}"
+    told = f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML}, {protobuf.MEDIA_TYPE}"
     return failure(415, "UnsupportedMediaType", told)
 
 
@@ -67,10 +67,12 @@ def read(
     check_size(body)
     media = media_type(content_type)
     expected = kind or resource.kind
-    if media not in (JSON, YAML) and (media != protobuf.MEDIA_TYPE or resource.custom):
+    if media == protobuf.MEDIA_TYPE and (kind or not resource.custom):
+        return _read_protobuf(body, resource, expected), []
+    if media not in (JSON, YAML):
         raise unsupported()
     try:
-        value, repeated = decode(media, body)
+        value, repeated = (decode_json if media == JSON else decode_yaml)(body)
     except Unreadable as error:
         told = (
             f"couldn't get version/kind; json parse error: {error}" if media == JSON else str(error)
@@ -85,20 +87,17 @@ def read(
     return value, repeated
 
 
-def decode(media: str, body: bytes) -> tuple[Any, list[str]]:
-    """Decodes a body of one of the known types; returns it with the paths of members that stand there twice.
-
-    Raises:
-        Unreadable: it is not of that type.
-    """
-    if media == YAML:
-        return decode_yaml(body)
-    if media == JSON:
-        return decode_json(body)
+def _read_protobuf(body: bytes, resource: Resource, expected: str) -> Object:
+    api_version = resource.api_version if expected == resource.kind else ""
     try:
-        return protobuf.decode(body), []
-    except protobuf.Malformed as error:
-        raise Unreadable(str(error)) from None
+        return protobuf.decode(body, api_version, expected)
+    except protobuf.NoEnvelope as problem:
+        raise _unrecognized(expected, str(problem), body) from None
+    except protobuf.NotOfKind as problem:
+        version = problem.api_version.rpartition("/")[2]
+        raise bad_request(
+            f'{problem.kind} in version "{version}" cannot be handled as a {expected}: {problem}'
+        ) from None
 
 
 def _check_header(value: Object, expected: str, body: bytes) -> None:

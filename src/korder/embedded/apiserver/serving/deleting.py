@@ -81,10 +81,10 @@ def read(call: Call) -> DeleteOptions:
 
 def _from_body(call: Call, body: bytes) -> Object:
     media = bodies.media_type(call.request.headers.get("Content-Type", ""))
-    if media not in (JSON, YAML, protobuf.MEDIA_TYPE):
-        raise bodies.unsupported()
     try:
-        given, _ = bodies.decode(media, body)
+        given = _decoded(media, body)
+    except (protobuf.NoEnvelope, protobuf.NotOfKind) as problem:
+        raise refusal.bad_request(str(problem)) from None
     except bodies.Unreadable as error:
         raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(given, dict):
@@ -96,6 +96,14 @@ def _from_body(call: Call, body: bytes) -> Object:
         told = f'no kind "{given["kind"]}" is registered for version "{given.get("apiVersion", "")}" in scheme "pkg/runtime/scheme.go:111"'
         raise refusal.bad_request(told)
     return {key: value for key, value in given.items() if value is not None}
+
+
+def _decoded(media: str, body: bytes) -> Any:
+    if media == protobuf.MEDIA_TYPE:
+        return protobuf.decode(body, "v1", "DeleteOptions")
+    if media not in (JSON, YAML):
+        raise bodies.unsupported()
+    return (bodies.decode_json if media == JSON else bodies.decode_yaml)(body)[0]
 
 
 _TYPES: dict[str, tuple[type, str]] = {

@@ -1,59 +1,92 @@
 """Bodies in protobuf: typed clients, kubectl's among them, send what they create in it and understand answers in JSON.
 
-`serving.bodies` calls `decode` and goes on with JSON. The types are those of the table; `protobuf.txt` has the numbers of their
-members. Only reading is here: nobody insists on being answered in protobuf.
+`serving.bodies` calls `decode` and goes on as with JSON. The types are those of the table; `protobuf.txt` has the numbers of
+their members. Only reading is here: clients that prefer protobuf take JSON as well, and see from an answer's header what it is.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import resources
-import struct
 from typing import Any
 
 import msgspec
 
 from korder.api import instant
-from korder.embedded.apiserver.types import table
+from korder.embedded.apiserver.types import table, values, wire
 from korder.embedded.apiserver.types.table import Member, Type
+from korder.embedded.apiserver.types.wire import Malformed, Value
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 
 _MAGIC = b"k8s\x00"
-_UNREADABLE = ("apiextensions/", "apiregistration/")
-"""Packages with types that no client sends in this form."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_WHOLE = frozenset(
-    ("int", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-)
+_SCHEMA = "apiextensions/v1.JSONSchemaProps"
+_WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int": 64, "int64": 64}
+_UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
 Object = dict[str, Any]
 Plan = dict[int, "Member | Plan"]
 
 
-class Malformed(ValueError):
-    """The bytes are not a message of the type; the text is near to what Go says."""
+class NoEnvelope(Malformed):
+    """The bytes do not even tell of which kind the message in them is."""
 
 
-def decode(body: bytes) -> Object:
-    """Reads an object with its kind and version; of kinds that are not known only these two.
+class NotOfKind(Malformed):
+    """The message is not one of its kind, or that is not known.
+
+    Attributes:
+        kind: The kind.
+        api_version: Its version.
+    """
+
+    def __init__(self, told: str, api_version: str, kind: str) -> None:
+        super().__init__(told)
+        self.api_version, self.kind = api_version, kind
+
+
+def decode(body: bytes, api_version: str, kind: str) -> Object:
+    """Reads an object, as it would have been sent in JSON; of kinds that are not known only kind and version.
+
+    Args:
+        body: As sent.
+        api_version: Its version, if it does not tell.
+        kind: Its kind, if it does not tell.
 
     Raises:
-        Malformed: it is none.
+        NoEnvelope: it is no object.
+        NotOfKind: it is no object of its kind.
     """
-    if not body.startswith(_MAGIC):
-        raise Malformed("provided data does not appear to be a protobuf message")
-    envelope = dict(_fields(body[len(_MAGIC) :]))
-    about = dict(_fields(_bytes(envelope.get(1, b""))))
-    obj: Object = {"kind": _text(about.get(2, b"")), "apiVersion": _text(about.get(1, b""))}
+    about, message = _unwrapped(body)
+    obj: Object = {"kind": about.get(2) or kind, "apiVersion": about.get(1) or api_version}
     known = _type(obj["apiVersion"], obj["kind"])
     if known is not None:
-        if known.name.startswith(_UNREADABLE):
-            raise Malformed(f"{obj['kind']} can only be read in JSON or YAML")
-        _fill(obj, _plan(known.name), _bytes(envelope.get(2, b"")))
+        try:
+            _fill(obj, _plan(known.name), message)
+        except Malformed as problem:
+            raise NotOfKind(str(problem), obj["apiVersion"], obj["kind"]) from None
+        except RecursionError:
+            raise NotOfKind("exceeded max depth", obj["apiVersion"], obj["kind"]) from None
     return obj
+
+
+def _unwrapped(body: bytes) -> tuple[Mapping[int, str], bytes]:
+    if not body:
+        raise NoEnvelope("empty data")
+    if not body.startswith(_MAGIC):
+        told = "provided data does not appear to be a protobuf message, expected prefix"
+        raise NoEnvelope(f"{told} [{' '.join(map(str, _MAGIC))}]")
+    if body == _MAGIC:
+        raise NoEnvelope("empty body")
+    try:
+        envelope = dict(wire.fields(body[len(_MAGIC) :]))
+        about = wire.fields(wire.octets(envelope.get(1, b"")))
+        named = {number: wire.text(value) for number, value in about}
+        return named, wire.octets(envelope.get(2, b""))
+    except Malformed as problem:
+        raise NoEnvelope(str(problem)) from None
 
 
 def _type(api_version: str, kind: str) -> Type | None:
@@ -68,6 +101,7 @@ def _type(api_version: str, kind: str) -> Type | None:
 
 @cache
 def _plan(name: str) -> Plan:
+    """The members of a struct by their numbers; embedded structs are plans in it."""
     members = [each for each in table.members(name) if "TypeMeta" not in each.via]
     numbers = _numbers().get(name) or list(map(str, range(1, len(members) + 1)))
     plan: Plan = {}
@@ -89,171 +123,151 @@ def _numbers() -> Mapping[str, list[str]]:
     return {name: numbers for name, *numbers in lines}
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message: numbers with whole numbers or bytes."""
-    position, end = 0, len(data)
-    while position < end:
-        tag, position = _varint(data, position)
-        wire = tag & 7
-        if wire == _VARINT:
-            value, position = _varint(data, position)
-            yield tag >> 3, value
-            continue
-        if wire == _BYTES:
-            size, position = _varint(data, position)
-        elif wire in (_FIXED64, _FIXED32):
-            size = 8 if wire == _FIXED64 else 4
-        else:
-            raise Malformed(f"proto: illegal wireType {wire}")
-        if position + size > end:
-            raise Malformed("unexpected EOF")
-        yield tag >> 3, data[position : position + size]
-        position += size
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if position >= len(data):
-            raise Malformed("unexpected EOF")
-        if shift >= 64:
-            raise Malformed("proto: integer overflow")
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & (2**64 - 1), position
-        shift += 7
-
-
 def _fill(obj: Object, plan: Plan, data: bytes) -> None:
-    for number, raw in _fields(data):
+    for number, value in wire.fields(data):
         found = plan.get(number)
         if isinstance(found, dict):
-            _fill(obj, found, _bytes(raw))
+            _fill(obj, found, wire.octets(value))
         elif found is not None:
-            _take(obj, found, raw)
+            _take(obj, found, value)
 
 
-def _take(obj: Object, member: Member, raw: int | bytes) -> None:
-    given = member.type
-    if given.form == "list" and given.inner is not None:
-        obj.setdefault(member.name, []).extend(_items(given.inner, raw))
-    elif given.form == "map" and given.inner is not None:
-        entry = dict(_fields(_bytes(raw)))
-        value = _value(given.inner, entry[2]) if 2 in entry else _nothing(given.inner)
-        obj.setdefault(member.name, {})[_text(entry.get(1, b""))] = value
-    else:
-        value = _value(given, raw)
-        # Go writes members that nobody has set, unless they are pointers.
-        if value is not None and (value or given.form == "pointer" or not member.omitempty):
-            obj[member.name] = value
+def _take(obj: Object, member: Member, sent: Value) -> None:
+    of = member.type
+    try:
+        if of.form == "list" and of.inner is not None:
+            obj.setdefault(member.name, []).extend(_items(of.inner, sent))
+        elif of.form == "map" and of.inner is not None:
+            key, value = _entry(of.inner, sent)
+            obj.setdefault(member.name, {})[key] = value
+        else:
+            value = _value(of, sent)
+            if value is not None and (value or _is_set(member)):
+                obj[member.name] = value
+    except Malformed as problem:
+        told = str(problem)
+        raise Malformed(
+            f"{told} for field {_go(member.name)}" if told[:-1].endswith("wireType = ") else told
+        ) from None
 
 
-def _items(item: Type, raw: int | bytes) -> list[Any]:
-    if item.form in _WHOLE and isinstance(raw, bytes):
-        position, packed = 0, []
-        while position < len(raw):
-            value, position = _varint(raw, position)
-            packed.append(_signed(value))
-        return packed
-    return [_value(item, raw)]
+def _is_set(member: Member) -> bool:
+    """Whether somebody means the nothing that was sent: Go sends all members but pointers to nothing."""
+    return not member.omitempty or member.type.form.startswith(("pointer", "@"))
 
 
-def _nothing(given: Type) -> Any:
-    return {"string": "", "bool": False, "struct": {}, "list": []}.get(given.form)
+def _go(name: str) -> str:
+    return "ObjectMeta" if name == "metadata" else name[:1].upper() + name[1:]
 
 
-def _value(given: Type, raw: int | bytes) -> Any:
-    while given.form == "pointer" and given.inner is not None:
-        given = given.inner
-    if given.form == "struct":
-        made: Object = {}
-        _fill(made, _plan(given.name), _bytes(raw))
-        return made
-    if given.form == "list" and given.inner is not None:
+def _items(item: Type, sent: Value) -> list[Any]:
+    if isinstance(sent, bytes) and (bits := _WIDTHS.get(item.form)):
+        return [wire.signed(value, bits) for value in wire.packed(sent)]
+    return [_value(item, sent)]
+
+
+def _entry(of: Type, sent: Value) -> tuple[str, Any]:
+    entry = dict(wire.fields(wire.octets(sent)))
+    value = _value(of, entry[2]) if 2 in entry else _nothing(of)
+    return wire.text(entry.get(1, b"")), value
+
+
+def _nothing(of: Type) -> Any:
+    return "" if of.form == "bytes" else values.ZEROS.get(of.form, {})
+
+
+def _value(of: Type, sent: Value) -> Any:
+    while of.form == "pointer" and of.inner is not None:
+        of = of.inner
+    if of.form == "struct":
+        return _struct(of.name, sent)
+    if of.form == "list" and of.inner is not None:
         # A list inside of a map is a message of its own.
-        inner = given.inner
-        return [_value(inner, item) for _, item in _fields(_bytes(raw))]
-    if given.form in _WHOLE:
-        return _signed(_whole(raw))
-    return _READERS[given.form](raw)
+        inner = of.inner
+        return [_value(inner, item) for _, item in wire.fields(wire.octets(sent))]
+    if of.form in _WIDTHS:
+        return wire.signed(wire.whole(sent), _WIDTHS[of.form])
+    if of.form in _UNSIGNED:
+        return wire.whole(sent) % (1 << _UNSIGNED[of.form])
+    return _READERS[of.form](sent)
 
 
-def _signed(value: int) -> int:
-    return value - 2**64 if value >= 2**63 else value
+def _struct(name: str, sent: Value) -> Object:
+    made: Object = {}
+    _fill(made, _plan(name), wire.octets(sent))
+    return made
 
 
-def _whole(raw: int | bytes) -> int:
-    if isinstance(raw, bytes):
-        raise Malformed("proto: wrong wireType = 2")
-    return raw
+def _parts(sent: Value) -> dict[int, Value]:
+    return dict(wire.fields(wire.octets(sent)))
 
 
-def _bytes(raw: int | bytes) -> bytes:
-    if isinstance(raw, int):
-        raise Malformed("proto: wrong wireType = 0")
-    return raw
+def _quantity(sent: Value) -> str:
+    return wire.text(_parts(sent).get(1, b"")) or "0"
 
 
-def _text(raw: int | bytes) -> str:
-    try:
-        return _bytes(raw).decode()
-    except UnicodeDecodeError:
-        raise Malformed("proto: invalid UTF-8") from None
+def _int_or_string(sent: Value) -> int | str:
+    parts = _parts(sent)
+    if parts.get(1):
+        return wire.text(parts.get(3, b""))
+    return wire.signed(wire.whole(parts.get(2, 0)), 32)
 
 
-def _double(raw: int | bytes) -> float:
-    try:
-        found: float = struct.unpack("<d", _bytes(raw))[0]
-    except struct.error:
-        raise Malformed("unexpected EOF") from None
-    return found
-
-
-def _quantity(raw: int | bytes) -> str:
-    return _text(dict(_fields(_bytes(raw))).get(1, b"0"))
-
-
-def _int_or_string(raw: int | bytes) -> int | str:
-    parts = dict(_fields(_bytes(raw)))
-    return _text(parts.get(3, b"")) if parts.get(1) else _signed(_whole(parts.get(2, 0)))
-
-
-def _time(raw: int | bytes, render: Callable[[datetime], str]) -> str | None:
-    parts = dict(_fields(_bytes(raw)))
-    if not parts:
+def _time(sent: Value, render: Callable[[datetime], str]) -> str | None:
+    if not sent:
         return None
-    seconds, nanos = (_signed(_whole(parts.get(number, 0))) for number in (1, 2))
+    parts = _parts(sent)
+    seconds = wire.signed(wire.whole(parts.get(1, 0)))
+    nanos = wire.signed(wire.whole(parts.get(2, 0)), 32)
     try:
         return render(_EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000))
     except OverflowError:
-        raise Malformed("year outside of range [0,9999]") from None
+        raise Malformed("Time.MarshalJSON: year outside of range [0,9999]") from None
 
 
-def _duration(raw: int | bytes) -> str:
-    return f"{_signed(_whole(dict(_fields(_bytes(raw))).get(1, 0)))}ns"
+def _duration(sent: Value) -> str:
+    return f"{wire.signed(wire.whole(_parts(sent).get(1, 0)))}ns"
 
 
-def _json(raw: int | bytes) -> Any:
-    text = _bytes(dict(_fields(_bytes(raw))).get(1, b""))
+def _json(sent: Value) -> Any:
+    text = wire.octets(_parts(sent).get(1, b""))
     try:
         return msgspec.json.decode(text) if text else None
-    except (ValueError, RecursionError) as error:
-        raise Malformed(str(error)) from None
+    except ValueError as problem:
+        raise Malformed(str(problem)) from None
 
 
-_READERS: Mapping[str, Callable[[int | bytes], Any]] = {
-    "string": _text,
-    "bool": lambda raw: bool(_whole(raw)),
-    "float64": _double,
-    "bytes": lambda raw: b64encode(_bytes(raw)).decode(),
+def _schema_or_array(sent: Value) -> Any:
+    parts = list(wire.fields(wire.octets(sent)))
+    several = [_struct(_SCHEMA, value) for number, value in parts if number == 2]
+    return several or next((_struct(_SCHEMA, value) for _, value in parts), None)
+
+
+def _schema_or_bool(sent: Value) -> Any:
+    parts = _parts(sent)
+    return _struct(_SCHEMA, parts[2]) if 2 in parts else bool(wire.whole(parts.get(1, 0)))
+
+
+def _schema_or_strings(sent: Value) -> Any:
+    parts = list(wire.fields(wire.octets(sent)))
+    several = [wire.text(value) for number, value in parts if number == 2]
+    return several or next((_struct(_SCHEMA, value) for _, value in parts), None)
+
+
+_READERS: Mapping[str, Callable[[Value], Any]] = {
+    "string": wire.text,
+    "bool": lambda sent: bool(wire.whole(sent)),
+    "float64": wire.number,
+    "bytes": lambda sent: b64encode(wire.octets(sent)).decode(),
     "@quantity": _quantity,
     "@intorstring": _int_or_string,
-    "@time": lambda raw: _time(raw, instant.render),
-    "@microtime": lambda raw: _time(raw, instant.render_micro),
+    "@time": lambda sent: _time(sent, instant.render),
+    "@microtime": lambda sent: _time(sent, instant.render_micro),
     "@duration": _duration,
     "@object": _json,
     "@raw": _json,
     "@json": _json,
+    "@schemaorarray": _schema_or_array,
+    "@schemaorbool": _schema_or_bool,
+    "@schemaorstrings": _schema_or_strings,
 }
