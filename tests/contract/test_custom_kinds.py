@@ -84,6 +84,20 @@ async def test_a_scale_path_scales(server: Server, home: Home) -> None:
     assert (await server.get(kind.path("a"))).ok()["spec"]["number"] == 6
 
 
+async def test_who_scales_owns_the_replicas(server: Server, home: Home) -> None:
+    kind = await defined(server, home, version(subresources={"status": {}, "scale": SCALE}))
+    (await kind.make("a", {"number": 2})).ok(201)
+    body = {"spec": {"replicas": 4}}
+    (await server.patch(kind.path("a", "scale"), body, fieldManager="scaler")).ok()
+    made = (await server.get(kind.path("a"))).ok()
+    owned = {each["manager"]: each for each in made["metadata"]["managedFields"]}["scaler"]
+    assert (owned["operation"], owned["subresource"]) == ("Update", "scale")
+    assert (owned["apiVersion"], owned["fieldsV1"]) == (
+        made["apiVersion"],
+        {"f:spec": {"f:number": {}}},
+    )
+
+
 async def test_columns_can_be_chosen(server: Server, home: Home) -> None:
     columns = [
         {"name": "Text", "type": "string", "jsonPath": ".spec.text"},

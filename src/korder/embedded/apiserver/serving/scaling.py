@@ -37,20 +37,11 @@ async def answer(call: Call) -> Answer:
         if live is None:
             raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
         wanted = sent if change is None else _read(change(_scale(call.resource, live)))
-        return _disowned(call, writing.own(call, options, live, _with_replicas(call, live, wanted)))
+        return writing.own(call, options, live, _with_replicas(call, live, wanted))
 
     done = await writing.change(call, options, make)
     written = done.object or bodies.decode_json(done.value)[0]
     return Answer(_scale(call.resource, written))
-
-
-def _disowned(call: Call, obj: Object) -> Object:
-    """Nobody owns what was written through the scale of a custom object."""
-    entries = obj["metadata"].get("managedFields")
-    if call.resource.custom and entries:
-        kept = [entry for entry in entries if entry.get("subresource") != "scale"]
-        obj["metadata"]["managedFields"] = kept
-    return obj
 
 
 def _stored(call: Call) -> Object:
