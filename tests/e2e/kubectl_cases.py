@@ -1,0 +1,390 @@
+"""What is typed on both sides of a comparison: commands of kubectl, in words of a shell, and the files they read.
+
+Each script runs in a namespace of its own, NAMESPACE. A command that starts with `~` is repeated until it succeeds, and not compared.
+"""
+
+FILES = {
+    "app.yaml": """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, labels: {app: web}}
+data: {color: red, size: small}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, labels: {app: web}}
+spec:
+  clusterIP: None
+  selector: {app: web}
+  ports: [{port: 80, targetPort: http}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: nginx:1
+        ports: [{name: http, containerPort: 80}]
+        resources: {requests: {cpu: 100m}}
+""",
+    "app2.yaml": """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, labels: {app: web}}
+data: {color: blue}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, labels: {app: web}}
+spec:
+  clusterIP: None
+  selector: {app: web}
+  ports: [{port: 80, targetPort: http}, {name: more, port: 81}]
+""",
+    "both.yaml": """
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: b}}
+- {apiVersion: v1, kind: Secret, metadata: {name: two}, stringData: {a: b}}
+""",
+    "bad.yaml": """
+apiVersion: v1
+kind: Service
+metadata: {name: Bad}
+spec: {ports: [{port: 99999}], type: Odd}
+""",
+    "unknown.yaml": """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+daten: {color: red}
+""",
+    "nokind.yaml": """
+apiVersion: example.com/v1
+kind: Nothing
+metadata: {name: settings}
+""",
+    "settings.yaml": """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: green}
+""",
+    "stateful.yaml": """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 0
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: db, image: db}]}
+""",
+    "widgets.yaml": """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.kubectl.example.com}
+spec:
+  group: kubectl.example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList, shortNames: [wg], categories: [all]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns:
+    - {name: Replicas, type: integer, jsonPath: .spec.replicas}
+    - {name: Color, type: string, jsonPath: .spec.color, priority: 1}
+    schema:
+      openAPIV3Schema:
+        type: object
+        description: A thing.
+        properties:
+          spec:
+            type: object
+            description: What is wanted.
+            required: [replicas]
+            properties:
+              replicas: {type: integer, minimum: 0, maximum: 9, description: How many.}
+              color: {type: string, enum: [red, blue]}
+              parts: {type: array, items: {type: object, properties: {name: {type: string}}}}
+          status:
+            type: object
+            properties:
+              replicas: {type: integer}
+    subresources: {status: {}, scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}
+""",
+    "widget.yaml": """
+apiVersion: kubectl.example.com/v1
+kind: Widget
+metadata: {name: first, labels: {app: web}}
+spec: {replicas: 1, color: red}
+""",
+    "badwidget.yaml": """
+apiVersion: kubectl.example.com/v1
+kind: Widget
+metadata: {name: bad}
+spec: {replicas: 10, unheard: 1}
+""",
+}
+
+SCRIPTS = {
+    "create config": """
+        create configmap settings --from-literal=color=red --from-literal=size=small
+        create configmap settings --from-literal=color=red
+        create secret generic login --from-literal=user=me
+        create secret docker-registry pull --docker-server=example.com --docker-username=a --docker-password=b
+        get secret,cm/settings
+        get cm settings -o yaml
+        get secret login -o jsonpath={.data.user}
+        describe cm settings
+        describe secret login
+        describe secret pull
+        delete cm settings
+        delete cm settings
+        delete cm settings --ignore-not-found
+        delete secrets --all
+        get cm nothing
+        get cm,secret --field-selector=metadata.name=login
+        """,
+    "create access": """
+        create sa robot
+        create role reader --verb=get,list --resource=pods,pods/log
+        create role reader --verb=get --resource=unheard
+        create rolebinding reads --role=reader --serviceaccount=NAMESPACE:robot
+        create clusterrole NAMESPACE --verb=get --resource=nodes
+        create clusterrolebinding NAMESPACE --clusterrole=NAMESPACE --user=jane
+        get sa,role,rolebinding
+        get rolebinding -o wide
+        describe role reader
+        describe rolebinding reads
+        describe sa robot
+        describe clusterrole NAMESPACE
+        auth can-i get pods --as=system:serviceaccount:NAMESPACE:robot
+        auth can-i delete pods --as=system:serviceaccount:NAMESPACE:robot
+        auth can-i get pods/log --as=system:serviceaccount:NAMESPACE:robot
+        auth can-i get unheard
+        auth can-i list nodes --as=jane
+        auth can-i get nodes --as=jane
+        auth can-i --list --as=system:serviceaccount:NAMESPACE:robot
+        auth can-i get /healthz
+        get secrets --as=system:serviceaccount:NAMESPACE:robot
+        get pods --as=system:serviceaccount:NAMESPACE:robot
+        auth whoami --as=jane --as-group=team
+        auth reconcile -f app.yaml
+        delete clusterrole,clusterrolebinding NAMESPACE
+        """,
+    "create limits": """
+        create quota small --hard=pods=2,cpu=1
+        create quota odd --hard=pods=minus
+        create priorityclass NAMESPACE --value=5 --description=few
+        create pdb web --selector=app=web --min-available=1
+        create pdb bad --selector=app=web
+        get priorityclass NAMESPACE
+        get pdb
+        describe priorityclass NAMESPACE
+        delete priorityclass NAMESPACE
+        """,
+    "create jobs": """
+        create cronjob tick --image=busybox '--schedule=0 0 1 1 *' -- date
+        create cronjob bad --image=busybox --schedule=never
+        get cronjob
+        describe cronjob tick
+        get cronjob tick -o jsonpath={.spec.jobTemplate.spec.template.spec.containers[0].command}
+        delete cronjob tick
+        """,
+    "create services": """
+        create service clusterip one --tcp=80:8080 --clusterip=None
+        create service externalname two --external-name=example.com
+        create ingress web --rule=example.com/*=one:80
+        get service,ingress
+        get svc -o wide
+        describe service two
+        delete svc --all
+        """,
+    "apply": """
+        apply -f app.yaml
+        get deploy,cm/settings,svc -l app=web
+        apply -f app.yaml
+        diff -f app.yaml
+        diff -f app2.yaml
+        apply -f app2.yaml --dry-run=server
+        apply -f app2.yaml --dry-run=client
+        apply -f app2.yaml
+        get cm settings -o jsonpath={.data}
+        get svc web -o jsonpath={.spec.ports[*].port}
+        apply view-last-applied cm settings
+        apply -f app2.yaml --prune -l app=web --prune-allowlist=core/v1/ConfigMap --prune-allowlist=apps/v1/Deployment
+        get deploy
+        delete -f app2.yaml
+        apply -f bad.yaml
+        apply -f unknown.yaml
+        apply -f unknown.yaml --validate=warn
+        apply -f unknown.yaml --validate=ignore
+        apply -f nokind.yaml
+        create -f both.yaml
+        get -f both.yaml
+        delete -f both.yaml
+        """,
+    "apply on the server": """
+        apply --server-side -f settings.yaml
+        apply --server-side -f settings.yaml --field-manager=other
+        get cm settings -o yaml --show-managed-fields
+        patch cm settings -p '{"data":{"color":"blue"}}'
+        apply --server-side -f settings.yaml
+        apply --server-side -f settings.yaml --force-conflicts
+        apply --server-side -f app.yaml --dry-run=server
+        diff --server-side -f settings.yaml
+        apply -f settings.yaml
+        """,
+    "patch and replace": """
+        create -f settings.yaml
+        patch cm settings -p '{"data":{"size":"large"}}'
+        patch cm settings --type=merge -p '{"data":{"size":null}}'
+        patch cm settings --type=json -p '[{"op":"add","path":"/data/size","value":"small"}]'
+        patch cm settings --type=json -p '[{"op":"test","path":"/data/size","value":"large"}]'
+        patch cm settings --type=json -p '[{"op":"remove","path":"/data/none"}]'
+        patch cm settings --type=merge -p 'nonsense'
+        patch cm settings --type=merge -p '{"data":{"size":null}}'
+        patch cm settings --type=merge -p '{"data":{"size":null}}'
+        get cm settings -o yaml
+        replace -f settings.yaml
+        replace -f both.yaml
+        replace --force -f settings.yaml
+        label cm settings a=b
+        label cm settings a=c
+        label cm settings a=c --overwrite
+        label cm settings a-
+        label cm settings a-
+        label cm settings a=not/good
+        label cm --all all=yes -l x=y
+        annotate cm settings note=here
+        annotate cm settings note-
+        get cm settings --show-labels
+        set image deploy/none web=nginx
+        create -f settings.yaml --dry-run=server -o yaml
+        """,
+    "deployments": """
+        create -f app.yaml
+        get deploy web -o wide
+        scale deploy web --replicas=0
+        scale deploy web --current-replicas=5 --replicas=1
+        set image deploy/web web=nginx:2
+        set image deploy/web other=nginx:2
+        set env deploy/web COLOR=red
+        set resources deploy/web --limits=cpu=200m
+        set selector svc web app=other
+        ~ get deploy web -o jsonpath={.status.observedGeneration}
+        rollout status deploy/web --timeout=10s
+        rollout history deploy/web
+        rollout undo deploy/web --to-revision=9
+        rollout pause deploy/web
+        rollout resume deploy/web
+        rollout resume deploy/web
+        autoscale deploy web --min=1 --max=3 --cpu=50%
+        get hpa
+        describe hpa web
+        expose deploy web --name=exposed --port=8080 --cluster-ip=None
+        get svc exposed -o jsonpath={.spec.ports}
+        delete deploy web --cascade=orphan
+        delete hpa web
+        """,
+    "statefulsets": """
+        create -f stateful.yaml
+        get sts
+        rollout status sts/db --timeout=10s
+        scale sts db --replicas=0
+        describe sts db
+        delete sts db --cascade=foreground
+        """,
+    "pods without nodes": """
+        ~ get sa default
+        run web --image=nginx --labels=app=web
+        run web --image=nginx
+        run bad --image=
+        run dry --image=nginx --dry-run=server -o jsonpath={.spec.tolerations[*].key}
+        get pod web -o name
+        get pods -l app=web -o name
+        get pods -l app!=web
+        get pods -l 'app in (web,db)' -o jsonpath={.items[*].metadata.name}
+        get pods --field-selector=status.phase=Pending -o name
+        get pods --field-selector=unheard=1
+        get pods -o custom-columns=NAME:.metadata.name,PHASE:.status.phase
+        get pods --sort-by=.metadata.name -o name
+        get pods web none -o name
+        get pods --chunk-size=1 -o name
+        get pod web -o jsonpath={.spec.containers[0].imagePullPolicy}
+        get pod web -o go-template={{.spec.restartPolicy}}
+        set image pod/web web=nginx:2
+        patch pod web -p '{"spec":{"nodeName":"nowhere"}}'
+        logs web
+        logs none
+        wait pod/web --for=condition=Ready --timeout=1s
+        wait pod/web --for=jsonpath={.spec.restartPolicy}=Always --timeout=5s
+        wait pod/none --for=delete --timeout=5s
+        delete pod web --force
+        delete pod web
+        """,
+    "custom objects": """
+        apply -f widgets.yaml
+        ~ get widgets
+        apply -f widget.yaml
+        get widgets
+        get wg -o wide
+        get widgets.kubectl.example.com first -o yaml
+        get widgets.v1.kubectl.example.com -o name
+        get all
+        describe widget first
+        scale widget first --replicas=3
+        get wg first
+        scale widget first --replicas=30
+        patch widget first --type=merge -p '{"spec":{"color":"blue"}}'
+        patch widget first -p '{"spec":{"color":"blue"}}'
+        patch widget first --subresource=status --type=merge -p '{"status":{"replicas":2}}'
+        get widget first --subresource=scale -o jsonpath={.status.replicas}
+        label widget first a=b
+        apply -f badwidget.yaml
+        apply -f badwidget.yaml --validate=false
+        diff -f widget.yaml
+        apply -f widget.yaml --server-side
+        apply -f widget.yaml --server-side --force-conflicts
+        wait widget/first --for=jsonpath={.spec.color}=red --timeout=5s
+        explain widget.spec
+        explain widget.spec.replicas
+        explain widget --recursive
+        api-resources --api-group=kubectl.example.com
+        delete widgets --all
+        delete crd widgets.kubectl.example.com
+        get widgets
+        """,
+    "namespaces": """
+        create ns NAMESPACE-x
+        create ns NAMESPACE-x
+        create ns Bad
+        get ns NAMESPACE-x -o jsonpath={.status.phase}
+        describe ns NAMESPACE-x
+        -n NAMESPACE-x create cm a
+        delete ns NAMESPACE-x
+        get ns NAMESPACE-x
+        -n NAMESPACE-x create cm a
+        """,
+    "resources": """
+        api-resources --namespaced=true -o name --sort-by=name --api-group=apps
+        api-resources --api-group=batch -o wide
+        api-resources --api-group=policy
+        get unheard
+        get --raw /api/v1/namespaces/NAMESPACE/configmaps/none
+        get --raw /unheard
+        get --raw /healthz
+        get --raw /livez
+        """,
+}
