@@ -135,6 +135,60 @@ kind: Widget
 metadata: {name: bad}
 spec: {replicas: 10, unheard: 1}
 """,
+    "kinds.yaml": """
+apiVersion: v1
+kind: LimitRange
+metadata: {name: limits}
+spec: {limits: [{type: Container, default: {cpu: 500m}, defaultRequest: {cpu: 100m}, max: {cpu: "1"}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: closed}
+spec: {podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress], ingress: [{from: [{namespaceSelector: {matchLabels: {a: b}}}], ports: [{port: 80}]}]}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, storageClassName: none}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: quota}
+spec: {hard: {pods: "2", requests.cpu: "1", count/configmaps: "3"}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app: agent}}, spec: {containers: [{name: a, image: a}]}}}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: manual}
+subsets: [{addresses: [{ip: 192.0.2.1}], ports: [{port: 80}]}]
+---
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: old}
+spec: {replicas: 0, selector: {app: old}, template: {metadata: {labels: {app: old}}, spec: {containers: [{name: a, image: a}]}}}
+""",
+    "pod.yaml": """
+apiVersion: v1
+kind: Pod
+metadata: {name: p, labels: {app: p}}
+spec: {containers: [{name: a, image: a, resources: {requests: {cpu: 100m}}, env: [{name: A, value: b}], readinessProbe: {httpGet: {path: /, port: 80}}}], volumes: [{name: v, configMap: {name: none}}], nodeSelector: {a: b}, tolerations: [{key: x, operator: Exists}]}
+""",
+    "badpod.yaml": """
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {containers: [{name: A_, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}], restartPolicy: Sometimes}
+""",
+    "wrongtype.yaml": """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: p}
+spec: {replicas: many, selector: {matchLabels: {a: b}}}
+""",
 }
 
 SCRIPTS = {
@@ -386,5 +440,100 @@ SCRIPTS = {
         get --raw /unheard
         get --raw /healthz
         get --raw /livez
+        """,
+    "other kinds": """
+        ~ get sa default
+        create -f kinds.yaml
+        ~ wait resourcequota quota --for=jsonpath={.status.used.pods}=0 --timeout=10s
+        get limitrange,networkpolicy,pvc,resourcequota,ds,ep,rc
+        get limitrange,networkpolicy,pvc,resourcequota,ds,ep,rc -o wide
+        describe limitrange limits
+        describe networkpolicy closed
+        describe resourcequota quota
+        describe ds agent
+        describe rc old
+        describe ns NAMESPACE
+        get ds agent -o yaml
+        scale rc old --replicas=0
+        rollout restart ds/agent
+        rollout status ds/agent --timeout=5s
+        create cm one
+        create cm two
+        create cm three
+        create cm four
+        run big --image=x '--overrides={"spec":{"containers":[{"name":"big","image":"x","resources":{"requests":{"cpu":"2"}}}]}}'
+        run fit --image=x
+        get pod fit -o jsonpath={.spec.containers[0].resources}
+        get resourcequota quota -o jsonpath={.status.used.pods}
+        delete -f kinds.yaml
+        """,
+    "pods and their mistakes": """
+        ~ get sa default
+        apply -f pod.yaml
+        get pod p -o jsonpath={.status.qosClass}
+        apply -f badpod.yaml
+        create -f badpod.yaml
+        create -f wrongtype.yaml
+        apply -f wrongtype.yaml
+        label pod p app-
+        get pod p --show-labels --no-headers -o custom-columns=L:.metadata.labels
+        annotate pod p a=b --resource-version=1
+        annotate pod p --list
+        annotate pod p a=b --dry-run=server
+        delete pod p --dry-run=server
+        delete pod -l app=none
+        delete pod p --now --wait=false
+        create token default --duration=1s
+        create token none
+        create token default --bound-object-kind=Pod --bound-object-name=none
+        debug p --image=x --dry-run=client
+        cp p:/a b
+        cp none:/a b
+        """,
+    "files and questions": """
+        create cm a --from-literal=a=b
+        apply set-last-applied cm a -f settings.yaml
+        apply -f settings.yaml
+        apply set-last-applied -f settings.yaml
+        replace -f settings.yaml --dry-run=server
+        replace --raw /api/v1/namespaces/NAMESPACE/configmaps/a -f settings.yaml
+        delete --raw /api/v1/namespaces/NAMESPACE/configmaps/a
+        delete --raw /api/v1/namespaces/NAMESPACE/configmaps/a
+        wait --for=create cm/settings --timeout=5s
+        wait --for=create cm/none --timeout=1s
+        wait --for=condition=Odd cm/settings --timeout=1s
+        get cm settings -o jsonpath='{.metadata.annotations}'
+        get cm -A --field-selector=metadata.namespace=NAMESPACE,metadata.name=settings
+        get cm -A --field-selector=metadata.namespace==NAMESPACE,metadata.name!=settings -o name
+        get cm settings a
+        get cm/settings secret/none
+        get cm settings --ignore-not-found -o name
+        get cm --chunk-size=0 -o name -l 'a notin (b)' --field-selector=metadata.name=settings
+        get cm -l 'a in b'
+        get cm settings -o jsonpath={.none}
+        create ns NAMESPACE --dry-run=server
+        auth can-i create cm --as=nobody
+        auth can-i create cm -q
+        auth whoami -o jsonpath={.status.userInfo.groups}
+        certificate approve none
+        cluster-info dump --namespaces=none -o name
+        get clusterrole edit -o jsonpath={.aggregationRule}
+        create clusterrolebinding NAMESPACE --clusterrole=none --user=x --as=jane
+        create rolebinding r --clusterrole=view --group=g
+        describe rolebinding r
+        """,
+    "what a cluster has": """
+        get deployments.v1.apps
+        get deployments.v1beta1.apps
+        get hpa.v2.autoscaling
+        describe clusterrole view
+        get crd nothing.example.com
+        version
+        get clusterroles -l kubernetes.io/bootstrapping=rbac-defaults -o custom-columns=N:.metadata.name
+        get clusterrolebindings -l kubernetes.io/bootstrapping=rbac-defaults -o wide
+        -n kube-system get roles,rolebindings -l kubernetes.io/bootstrapping=rbac-defaults
+        get priorityclass system-node-critical
+        describe priorityclass system-cluster-critical
+        get clusterrole edit -o yaml
         """,
 }

@@ -21,6 +21,7 @@ from korder.testing.controlplane import ControlPlane, programs
 from korder.testing.up import UpProcess
 
 CASES = runpy.run_path(str(Path(__file__).with_name("kubectl_cases.py")))
+SEEDS = Path(__file__).parents[1] / "seeds"
 SECONDS = 60
 AT_ODDS = [
     (r"https://127\.0\.0\.1:\d+", "SERVER"),
@@ -29,6 +30,7 @@ AT_ODDS = [
     (r"\w{3}, \d\d \w{3} \d{4} [\d:]+ \+0000", "TIME"),
     (r"(resourceVersion\"?: \"?|Resource Version: +)\d+", r"\1N"),
     (r"\b(\d+m)?\d+m?s\b(?= |$)", "AGE"),
+    (r"kube-api-access-\w{5}", "kube-api-access-NAME"),
     (r"/\S*/(LIVE|MERGED)-\d+/", "FOLDER/"),
     (r"[ \t]{2,}", " "),
 ]
@@ -47,7 +49,7 @@ class Kubectl:
     """kubectl at one cluster, in a folder with files, with a home of its own."""
 
     def __init__(self, folder: Path, kubeconfig: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._surroundings = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -64,7 +66,7 @@ class Kubectl:
         return await asyncio.create_subprocess_exec(
             str(programs.find() / "kubectl"),
             *words,
-            cwd=self._folder,
+            cwd=self.folder,
             env=self._surroundings,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=pipe,
@@ -338,14 +340,24 @@ async def test_tokens_speak_for_their_account(
 
 
 async def test_orders_can_be_handled_like_anything(kubectl: Kubectl, home: str) -> None:
-    resources = await ok(kubectl, "api-resources -o name")
-    assert "deployments.apps" in resources
-    orders = next((each for each in resources.split() if each.startswith("orders.")), None)
-    if orders is None:
-        pytest.skip("korder's kinds are not installed here")
-    await ok(kubectl, f"get {orders}", home)
-    assert "FIELDS:" in await ok(kubectl, f"explain {orders}")
-    assert "replicas" in await ok(kubectl, f"explain {orders} --recursive")
+    order = (SEEDS / "000-order-my-order.yaml").read_text().replace("namespace: default", "")
+    (kubectl.folder / "order.yaml").write_text(order)
+    await ok(kubectl, "apply -f order.yaml", home)
+    shown = await ok(kubectl, "get kord my-order --no-headers", home)
+    assert shown.split()[:2] == ["my-order", "OneTime"]
+    await ok(kubectl, "scale order my-order --replicas=5", home)
+    await ok(kubectl, "wait order/my-order --for=jsonpath={.spec.replicas}=5 --timeout=5s", home)
+    assert await ok(kubectl, "get order my-order --subresource=scale -o jsonpath={.spec}", home)
+    assert re.search(r"Replicas:\s+5", await ok(kubectl, "describe order my-order", home))
+    odd = await kubectl.run("scale order my-order --replicas=-1", home)
+    assert odd.code == 1
+    wrong = 'patch order my-order --type=merge -p \'{"spec":{"strategy":{"type":"Odd"}}}\''
+    assert 'Unsupported value: "Odd"' in (await kubectl.run(wrong, home)).err
+    assert await ok(kubectl, "label order my-order a=b", home)
+    assert "How many tickets" in await ok(kubectl, "explain order.spec.replicas")
+    assert "nodeSelector" in await ok(kubectl, "explain order --recursive")
+    await ok(kubectl, "delete order my-order --timeout=30s", home)
+    assert (await kubectl.run("get order my-order", home)).code == 1
 
 
 async def test_explain_knows_all_members(kubectl: Kubectl) -> None:
