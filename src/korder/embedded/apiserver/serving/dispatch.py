@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.kinds.resource import Resource
-from korder.embedded.apiserver.refusal import method_not_allowed, no_such_path
+from korder.embedded.apiserver.refusal import Refused, method_not_allowed, no_such_path
 from korder.embedded.apiserver.serving import (
     answers,
     deleting,
@@ -45,7 +45,10 @@ async def dispatch(world: World, request: Request, route: Route, user: User) -> 
     form = negotiation.negotiate(request.headers, pretty[0] if pretty else None)
     call = Call(world, request, route, resource, user, form)
     special = world.specials.get((resource.stored, route.subresource, route.verb))
-    answer = await (special(call) if special is not None else _generic(call))
+    try:
+        answer = await (special(call) if special is not None else _generic(call))
+    except Refused as refused:
+        return answers.warned(call, answers.refused(refused.status))
     if isinstance(answer, Reply):
         return answer
     body = answer.value or encode(answer.object)

@@ -66,6 +66,10 @@ def _measure(text: str) -> None:
 
 
 def _told(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"yaml: line {error.problem_mark.line + 1}: {error.problem}"
-    return f"yaml: {error}"
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return f"yaml: {error}"
+    marks = (mark for mark in (error.context_mark, error.problem_mark) if mark and mark.line)
+    line = next((mark.line for mark in marks), 0)
+    if line and isinstance(error, yaml.scanner.ScannerError):
+        line += 1
+    return f"yaml: line {line}: {error.problem}" if line else f"yaml: {error.problem}"
