@@ -31,6 +31,8 @@ class Namespaces(Plain):
         name = obj["metadata"].get("name")
         if name:
             obj["metadata"].setdefault("labels", {})[NAME_LABEL] = name
+        status = obj.setdefault("status", {})
+        status["phase"] = status.get("phase") or ACTIVE
 
     def before_create(self, obj: Object) -> None:
         self.default(obj)

@@ -59,11 +59,15 @@ class Plain(Builtin):
         return [*objectmeta.created(obj["metadata"], self._rules), *self.check(obj)]
 
     def check_update(self, obj: Object, old: Object) -> Causes:
-        found = objectmeta.updated(obj["metadata"], old["metadata"], self._rules)
-        found += self.check_change(obj, old)
-        return list(dict.fromkeys(found))
+        found = self._updated(obj, old)
+        return [*found, *found, *self.check_change(obj, old)]
 
     def check_status(self, obj: Object, old: Object) -> Causes:
+        found = self._updated(obj, old)
+        return [*found, *found]
+
+    def _updated(self, obj: Object, old: Object) -> Causes:
+        """What is wrong with the metadata; a server looks at them twice and says everything again."""
         return objectmeta.updated(obj["metadata"], old["metadata"], self._rules)
 
     def check(self, obj: Object) -> Iterable[Cause]:

@@ -145,10 +145,10 @@ class Strategy:
     def inward(self, obj: Object) -> None:
         """Turns an object of this version into the form that is stored, in place."""
 
-    def grace(self, obj: Object, asked: int | None) -> int:
-        """How many seconds a deletion leaves the object; 0 for kinds that go at once."""
+    def grace(self, obj: Object, asked: int | None) -> int | None:
+        """How many seconds a deletion leaves the object; None for kinds that know no grace."""
         del obj, asked
-        return 0
+        return None
 
 
 def _carry(member: str, old: Object, obj: Object) -> None:

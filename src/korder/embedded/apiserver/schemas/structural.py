@@ -110,9 +110,9 @@ class Structural:
 def _replicas(obj: Object, path: str) -> list[Cause]:
     value: Any = obj
     names = path.removeprefix(".").split(".")
-    for at, name in enumerate(names):
+    for name in names:
         if not isinstance(value, dict):
-            return [_unusable(path, names[:at], value, "map[string]interface {}")]
+            return [_unusable(path, names, value, "map[string]interface{}")]
         if name not in value:
             return []
         value = value[name]

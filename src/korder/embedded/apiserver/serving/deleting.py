@@ -195,6 +195,9 @@ async def _remove(call: Call, options: DeleteOptions, record: Record) -> Answer:
         return await _keep(call, options, obj, record)
     if not options.dry_run:
         draft = documents.draft(call.resource, obj if graceful else old)
+        if graceful:
+            # Those who watch are told of the grace that has ended before the object goes.
+            (record,) = await call.world.storage.write(Update(record.key, draft, record.version))
         await call.world.storage.write(Delete(record.key, draft, record.version))
         await call.world.wrote(record.key)
     return _gone(call, record, obj)
@@ -266,7 +269,7 @@ def _set_grace(call: Call, options: DeleteOptions, obj: Object) -> bool:
         meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"] = instant.render(due), asked
         return True
     grace = call.resource.strategy.grace(obj, asked)
-    if not grace:
+    if grace is None:
         return False
     meta["deletionTimestamp"] = instant.render(now + timedelta(seconds=grace))
     meta["deletionGracePeriodSeconds"] = grace

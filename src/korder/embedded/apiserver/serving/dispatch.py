@@ -8,7 +8,12 @@ from collections.abc import Awaitable, Callable
 
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.kinds.resource import Resource
-from korder.embedded.apiserver.refusal import bad_request, method_not_allowed, no_such_path
+from korder.embedded.apiserver.refusal import (
+    Refused,
+    bad_request,
+    method_not_allowed,
+    no_such_path,
+)
 from korder.embedded.apiserver.serving import (
     answers,
     deleting,
@@ -47,7 +52,11 @@ async def dispatch(world: World, request: Request, route: Route, user: User) -> 
     if resource.deprecation:
         call.warnings.append(resource.deprecation)
     special = world.specials.get((resource.stored, route.subresource, route.verb))
-    answer = await (special(call) if special is not None else _generic(call))
+    try:
+        answer = await (special(call) if special is not None else _generic(call))
+    except Refused as refused:
+        told = [*call.warnings, *(each for each in refused.warnings if each not in call.warnings)]
+        return answers.warning(told, answers.refused(refused.status))
     if isinstance(answer, Reply):
         return answer
     body = answer.value or encode(answer.object)

@@ -94,7 +94,10 @@ def understood(call: Call, obj: Object) -> list[str]:
             f"json: cannot unmarshal {bodies.go_type(meta)} into Go {field} of type v1.ObjectMeta"
         )
         raise unhandled(call, told)
+    forgets_owners = meta is not None and meta.get("managedFields") == []
     unknown = call.resource.strategy.read(obj)
+    if forgets_owners and not call.resource.custom:
+        obj["metadata"]["managedFields"] = []
     call.resource.strategy.default(obj)
     return unknown
 
@@ -119,7 +122,7 @@ def settle(call: Call, obj: Object) -> None:
     meta, route = obj["metadata"], call.route
     namespace = route.namespace if call.resource.namespaced else ""
     found = meta.get("namespace", "")
-    if found and found != namespace:
+    if found and namespace and found != namespace:
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )

@@ -30,15 +30,16 @@ MOST_OPERATIONS = 10_000
 
 async def patch(call: Call) -> Answer:
     """PATCH of an object or of its status."""
+    check_media(call)
     if is_apply(call):
         return await _apply(call, opts.write(call.route, "PatchOptions", apply=True))
     options = opts.write(call.route, "PatchOptions")
-    change = change_of(call)
+    bodies.check_size(call.request.body)
 
     def make(live: Object | None) -> Object:
         if live is None:
             raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
-        made = change(live)
+        made = change_of(call)(live)
         wanted = _understood(call, options, made, _shown(call, made))
         incoming.settle(call, wanted)
         incoming.check_name(call, wanted)
@@ -59,18 +60,22 @@ def _media(call: Call) -> str:
     return call.request.headers.get("Content-Type", "").partition(";")[0]
 
 
-def change_of(call: Call) -> Changed:
-    """Reads a patch; what it makes of an object may be no object any more.
-
-    Raises:
-        Refused: 400, 413, 415.
-    """
+def check_media(call: Call) -> None:
+    """Refuses a patch of a kind that the resource does not take."""
     media = _media(call)
     if media not in (JSON_PATCH, MERGE, APPLY) and not (
         media == STRATEGIC and call.resource.strategy.strategic
     ):
         raise _unsupported(call)
-    bodies.check_size(call.request.body)
+
+
+def change_of(call: Call) -> Changed:
+    """Reads a patch, which a server does only for an object that is there; what it makes of it may be no object any more.
+
+    Raises:
+        Refused: 400, 413.
+    """
+    media = _media(call)
     try:
         sent, _ = (bodies.decode_yaml if media == APPLY else bodies.decode_json)(call.request.body)
     except bodies.Unreadable as error:
@@ -116,6 +121,9 @@ def _operations(sent: Any) -> Changed:
         )
         raise refusal.failure(413, "RequestEntityTooLarge", f"Request entity too large: {told}")
 
+    for each in sent:
+        _check_operation(each)
+
     def change(live: Object) -> Any:
         try:
             return jsonpatch.apply(live, sent)
@@ -123,6 +131,20 @@ def _operations(sent: Any) -> Changed:
             raise _unprocessable() from None
 
     return change
+
+
+def _check_operation(sent: Any) -> None:
+    told = ""
+    if sent is not None and not isinstance(sent, dict):
+        told = f"{bodies.go_type(sent)} into Go value of type handlers.jsonPatchOp"
+    for member in ("op", "path", "from"):
+        value = sent.get(member) if isinstance(sent, dict) else None
+        if value is not None and not isinstance(value, str):
+            told = told or (
+                f"{bodies.go_type(value)} into Go struct field jsonPatchOp.{member} of type string"
+            )
+    if told:
+        raise refusal.bad_request(f"error decoding patch: json: cannot unmarshal {told}")
 
 
 def _unprocessable() -> refusal.Refused:
@@ -143,6 +165,8 @@ def _understood(call: Call, options: WriteOptions, made: Any, shown: str) -> Obj
     if not isinstance(made, dict):
         raise _invalid(shown, "not an object")
     obj: Object = bodies.decode_json(documents.encode(made))[0]
+    if _media(call) == STRATEGIC:
+        obj |= {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
     try:
         incoming.check_kind(call, obj)
         unknown = incoming.understood(call, obj)
@@ -170,21 +194,11 @@ def _invalid(shown: str, told: str) -> refusal.Refused:
 
 async def _apply(call: Call, options: WriteOptions) -> Answer:
     bodies.check_size(call.request.body)
-    try:
-        applied, _ = bodies.decode_yaml(call.request.body)
-    except bodies.Unreadable as error:
-        raise refusal.bad_request(
-            f"error decoding YAML: error converting YAML to JSON: {error}"
-        ) from None
-    if not isinstance(applied, dict):
-        told = f"json: cannot unmarshal {bodies.go_type(applied)} into Go value of type map[string]interface {{}}"
-        raise refusal.bad_request(
-            f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}"
-        )
     endpoint = call.resource.strategy.endpoint(call.route.subresource)
-    _check_declared(call, applied)
 
     def make(live: Object | None) -> Object:
+        applied = _configuration(call)
+        _check_declared(call, applied)
         try:
             merged = ownership.apply(
                 endpoint,
@@ -207,6 +221,22 @@ async def _apply(call: Call, options: WriteOptions) -> Answer:
 
     creates = not call.route.subresource
     return await writing.change(call, options, make, creates=creates)
+
+
+def _configuration(call: Call) -> Object:
+    """Reads what is applied."""
+    try:
+        applied, _ = bodies.decode_yaml(call.request.body)
+    except bodies.Unreadable as error:
+        raise refusal.bad_request(
+            f"error decoding YAML: error converting YAML to JSON: {error}"
+        ) from None
+    if not isinstance(applied, dict):
+        told = f"json: cannot unmarshal {bodies.go_type(applied)} into Go value of type map[string]interface {{}}"
+        raise refusal.bad_request(
+            f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}"
+        )
+    return applied
 
 
 def _check_declared(call: Call, applied: Object) -> None:
@@ -232,7 +262,10 @@ def _check_declared(call: Call, applied: Object) -> None:
 def _applied(call: Call, options: WriteOptions, merged: Object) -> Object:
     obj: Object = bodies.decode_json(documents.encode(merged))[0]
     incoming.check_kind(call, obj)
-    unknown = incoming.understood(call, obj)
+    try:
+        unknown = incoming.understood(call, obj)
+    except refusal.Refused as error:
+        raise _unconvertible(call, obj, _bare(error.status.message)) from None
     if unknown and options.validation == "Strict":
         raise incoming.unhandled(
             call,
@@ -241,6 +274,20 @@ def _applied(call: Call, options: WriteOptions, merged: Object) -> Object:
     if unknown and options.validation == "Warn":
         call.warnings += [f'unknown field "{each}"' for each in unknown]
     return obj
+
+
+def _unconvertible(call: Call, obj: Object, told: str) -> refusal.Refused:
+    """What was applied does not fit into the kind; a real server calls that its own error (500)."""
+    resource = call.resource
+    kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+    meta = obj.get("metadata") or {}
+    place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
+    if not told.startswith("parsing time"):
+        told = f"error decoding from json: {told}"
+    return refusal.bad_request(
+        f"failed to convert new object ({place}; {kind}) to proper version: "
+        f"unable to convert unstructured object to {kind}: {told}"
+    )
 
 
 def _conflict(error: ApplyConflict) -> refusal.Refused:

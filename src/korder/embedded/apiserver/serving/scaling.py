@@ -27,16 +27,20 @@ async def answer(call: Call) -> Answer:
     if call.route.verb == "get":
         return Answer(_scale(call.resource, _stored(call)))
     patched = call.route.verb == "patch"
+    if patched:
+        patching.check_media(call)
+        bodies.check_size(call.request.body)
     options = opts.write(
         call.route, "PatchOptions" if patched else "UpdateOptions", apply=patching.is_apply(call)
     )
-    change = patching.change_of(call) if patched else None
     sent = {} if patched else _sent(call)
 
     def make(live: Object | None) -> Object:
         if live is None:
             raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
-        wanted = sent if change is None else _read(change(_scale(call.resource, live)))
+        wanted = sent
+        if patched:
+            wanted = _read(patching.change_of(call)(_scale(call.resource, live)))
         return writing.own(call, options, live, _with_replicas(call, live, wanted))
 
     done = await writing.change(call, options, make)

@@ -125,10 +125,13 @@ async def _store_new(
 def _exists(call: Call, obj: Object) -> refusal.Refused:
     plural, group, meta = call.resource.plural, call.resource.group, obj["metadata"]
     found = refusal.already_exists(plural, group, meta["name"])
+    told = found.status.message
     if meta.get("generateName"):
-        more = ", the server was not able to generate a unique name for the object"
-        return refusal.Refused(replace(found.status, message=found.status.message + more))
-    return found
+        told += ", the server was not able to generate a unique name for the object"
+    record = call.world.storage.get(call.key_of(meta["name"]))
+    if record is not None and "deletionTimestamp" in documents.known(call.resource, record)["metadata"]:
+        told = f"object is being deleted: {told}"
+    return refusal.Refused(replace(found.status, message=told))
 
 
 async def update(call: Call) -> Answer:
@@ -140,16 +143,15 @@ async def update(call: Call) -> Answer:
 
     def make(live: Object | None) -> Object:
         wanted = {**obj, "metadata": dict(obj["metadata"])}
-        if live is not None:
-            _same_object(call, wanted, live)
+        _same_object(call, wanted, live)
         return own(call, options, live, wanted)
 
     creates = call.resource.strategy.created_by_update and not call.route.subresource
     return await change(call, options, make, creates=creates)
 
 
-def _same_object(call: Call, obj: Object, live: Object) -> None:
-    wanted, found = obj["metadata"].get("uid"), live["metadata"].get("uid", "")
+def _same_object(call: Call, obj: Object, live: Object | None) -> None:
+    wanted, found = obj["metadata"].get("uid"), live["metadata"].get("uid", "") if live else ""
     if wanted and wanted != found:
         why = f"StorageError: invalid object, Code: 4, Key: {_path(call)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
         raise refusal.conflict(call.resource.plural, call.resource.group, call.route.name, why)

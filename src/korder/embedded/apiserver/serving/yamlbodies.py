@@ -66,9 +66,10 @@ def _measure(text: str) -> None:
 
 
 def _told(error: yaml.YAMLError) -> str:
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+    if not isinstance(error, yaml.MarkedYAMLError):
         return f"yaml: {error}"
-    line = error.problem_mark.line
-    if isinstance(error, yaml.scanner.ScannerError) and not line:
-        return f"yaml: {error.problem}"
-    return f"yaml: line {line + 1}: {error.problem}"
+    marks = (mark for mark in (error.context_mark, error.problem_mark) if mark and mark.line)
+    line = next((mark.line for mark in marks), 0)
+    if line and isinstance(error, yaml.scanner.ScannerError):
+        line += 1
+    return f"yaml: line {line}: {error.problem}" if line else f"yaml: {error.problem}"

@@ -1,0 +1,105 @@
+"""What two servers said, without what must differ: ids, instants, generated names and the numbers of versions.
+
+Versions become the order in which a server first mentioned them; at the end of a sequence `Names.order` tells whether they also
+grew in the same order. The version of a list is only checked to be one, because others write to the same server meanwhile.
+"""
+
+import json
+import re
+from typing import Any
+
+_UUID = re.compile(r"(?!0{8})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_TIME = re.compile(r"(?!2024)20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+"""An instant a server chose: those that requests name are of 2024."""
+_GENERATED = re.compile(r"\b(kube-api-access-|g\d+-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+_VERSION = re.compile(r"(ResourceVersion in (?:precondition|object meta): )(\d+)")
+_STAMPS = ("creationTimestamp", "deletionTimestamp")
+
+
+class Names:
+    """The names that the ids of one server get during one sequence."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+        self._versions: dict[str, str] = {}
+
+    def order(self) -> list[str]:
+        """The versions by their numbers, under their names."""
+        return [self._versions[each] for each in sorted(self._versions, key=int)]
+
+    def plain(self, value: Any, *, listed: bool = False) -> Any:
+        """A value in which nothing depends on which server gave it."""
+        if isinstance(value, dict):
+            return self._object(value, listed=listed)
+        if isinstance(value, list):
+            return [self.plain(each) for each in value]
+        return self._text(value) if isinstance(value, str) else value
+
+    def _object(self, value: dict[str, Any], *, listed: bool) -> dict[str, Any]:
+        if value.get("kind") == "Status" and "status" in value:
+            value = _without_order(value)
+        made = {}
+        for key, each in sorted(value.items()):
+            if key == "metadata" and isinstance(each, dict):
+                made[key] = self._meta(each, listed=listed or "items" in value)
+            else:
+                made[key] = self.plain(each)
+        return made
+
+    def _meta(self, meta: dict[str, Any], *, listed: bool) -> dict[str, Any]:
+        made = {}
+        for key, each in sorted(meta.items()):
+            if key == "resourceVersion" and isinstance(each, str) and each.isdigit():
+                made[key] = "<version>" if listed else self._version(each)
+            elif key == "managedFields" and isinstance(each, list):
+                made[key] = sorted((self.plain(one) for one in each), key=json.dumps)
+            elif key in _STAMPS and isinstance(each, str):
+                made[key] = _TIME.sub("<time>", each)
+            elif key == "continue":
+                made[key] = bool(each)
+            else:
+                made[key] = self.plain(each)
+        return made
+
+    def _version(self, version: str) -> str:
+        return self._versions.setdefault(version, f"version {len(self._versions) + 1}")
+
+    def _text(self, text: str) -> str:
+        text = _UUID.sub(self._id, text)
+        text = _VERSION.sub(lambda found: found[1] + self._version(found[2]), text)
+        return _GENERATED.sub(r"\1<any>", _TIME.sub("<time>", text))
+
+    def _id(self, found: re.Match[str]) -> str:
+        return self._ids.setdefault(found[0], f"id {len(self._ids) + 1}")
+
+
+def _without_order(status: dict[str, Any]) -> dict[str, Any]:
+    """A Status whose causes are in an order of their own: a real server's may come in any."""
+    causes = (status.get("details") or {}).get("causes") or []
+    if len(causes) < 2:
+        return status
+    message = status["message"]
+    for cause in sorted(causes, key=lambda cause: -len(cause.get("message", ""))):
+        message = message.replace(f"{cause.get('field', '')}: {cause['message']}", "*", 1)
+    details = {**status["details"], "causes": sorted(causes, key=json.dumps)}
+    return {**status, "message": message, "details": details}
+
+
+def difference(theirs: Any, ours: Any, path: str = "") -> str:
+    """The first place at which two values differ, in words; empty if they do not."""
+    if type(theirs) is not type(ours):
+        return f"{path}: {theirs!r} there, {ours!r} here"
+    if isinstance(theirs, dict):
+        for key in sorted(theirs.keys() | ours.keys()):
+            if key not in theirs or key not in ours:
+                side, value = ("here", ours[key]) if key in ours else ("there", theirs[key])
+                return f"{path}.{key}: only {side}: {value!r}"
+            if found := difference(theirs[key], ours[key], f"{path}.{key}"):
+                return found
+        return ""
+    if isinstance(theirs, list):
+        for index, (left, right) in enumerate(zip(theirs, ours, strict=False)):
+            if found := difference(left, right, f"{path}[{index}]"):
+                return found
+        return "" if len(theirs) == len(ours) else f"{path}: {theirs!r} there, {ours!r} here"
+    return "" if theirs == ours else f"{path}: {theirs!r} there, {ours!r} here"
