@@ -9,6 +9,7 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Iterator
 import json
+import os
 from pathlib import Path
 import re
 import secrets
@@ -169,7 +170,10 @@ class Foreigners:
         """Runs kubectl to its end: what it printed, or what it complained about if it is to fail."""
         kubectl = str(programs.find() / programs.KUBECTL)
         command = [kubectl, f"--kubeconfig={self.up.kubeconfig}", *words]
-        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)  # noqa: S603
+        environment = {**os.environ, "KUBECACHEDIR": str(self.folder / "kubectl")}
+        done = subprocess.run(  # noqa: S603
+            command, input=stdin, env=environment, capture_output=True, text=True, check=False
+        )
         assert (done.returncode != 0) == fails, f"{words}: {done.stderr}{done.stdout}"
         return done.stderr if fails else done.stdout
 
