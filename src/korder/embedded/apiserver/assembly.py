@@ -85,7 +85,7 @@ def assemble(
         chain=Chain(plugins),
         specials={**asking.specials(door), **podpaths.SPECIALS},
         sites=asking.sites(door, surroundings.settings.address),
-        bootstrap=(*bootstrap.OBJECTS, *policy.defaults()),
+        bootstrap=(*bootstrap.OBJECTS, bootstrap.tracked_since(now()), *policy.defaults()),
     )
     server = ApiServer(storage, now=now, rng=rng, settings=surroundings.settings, parts=parts)
     secrets = AccountSecrets(server.world, door, surroundings.access.authority)

@@ -5,6 +5,7 @@ parts of the server add what they need (roles and bindings).
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from korder.embedded.apiserver.access.user import AUTHENTICATED, MASTERS, User
@@ -58,6 +59,20 @@ OBJECTS: tuple[Object, ...] = (
         },
     },
 )
+
+
+def tracked_since(now: datetime) -> Object:
+    """Says from which day on the use of old tokens is noted; kube-controller-manager asks for it before it removes any."""
+    return {
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": "kube-apiserver-legacy-service-account-token-tracking",
+            "namespace": "kube-system",
+        },
+        "data": {"since": f"{now:%Y-%m-%d}"},
+    }
+
 
 SERVER = User("system:apiserver", (MASTERS, AUTHENTICATED))
 _HEADERS = {"User-Agent": "kube-apiserver/v1.36", "Content-Type": "application/json"}
