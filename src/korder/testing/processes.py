@@ -112,6 +112,14 @@ class Process:
     async def stop(self) -> None:
         """Asks the program to end, and kills it if it does not; one that is paused is resumed for that."""
         self._signal(signal.SIGTERM)
+        await self._end()
+
+    async def interrupt(self) -> None:
+        """Ends the program as Ctrl-C would, and kills it if that does not."""
+        self._signal(signal.SIGINT)
+        await self._end()
+
+    async def _end(self) -> None:
         self._signal(signal.SIGCONT)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._grace):

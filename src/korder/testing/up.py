@@ -41,8 +41,12 @@ class UpProcess:
         await self.process.start()
 
     async def stop(self) -> None:
-        """Lets it end as Ctrl-C would."""
+        """Lets it end properly."""
         await self.process.stop()
+
+    async def interrupt(self) -> None:
+        """Ends it with Ctrl-C and waits until it is gone."""
+        await self.process.interrupt()
 
     def kill(self) -> None:
         """Cuts its power."""
