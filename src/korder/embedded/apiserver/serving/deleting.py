@@ -228,8 +228,9 @@ async def _admit(call: Call, options: DeleteOptions, record: Record, old: Object
         dry_run=options.dry_run,
         options=options.shown,
     )
-    await call.world.chain.mutate(attributes)
-    await call.world.chain.validate(attributes)
+    with call.world.chain.admission(attributes) as admission:
+        await admission.mutate()
+        await admission.validate()
     call.warnings += attributes.warnings
 
 
