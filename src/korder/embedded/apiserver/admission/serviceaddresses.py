@@ -5,6 +5,7 @@ addresses, and only one of them the address that both ask for.
 """
 
 from collections.abc import Iterator
+from functools import partial
 import random
 
 from korder.embedded.apiserver import refusal
@@ -36,9 +37,8 @@ class ServiceAddresses(Plugin):
         causes = serviceaddresses.assign(obj, attributes.old, taken, self._rng)
         if causes:
             raise refusal.invalid("Service", "", attributes.name, causes)
-        mine = id(attributes)
-        self._under_way[mine] = attributes
-        attributes.afterwards.append(lambda: self._under_way.pop(mine, None))
+        self._under_way[id(attributes)] = attributes
+        attributes.afterwards.append(partial(self._under_way.__delitem__, id(attributes)))
 
     def _others(self, attributes: Attributes) -> Iterator[Object]:
         me = attributes.namespace, attributes.name

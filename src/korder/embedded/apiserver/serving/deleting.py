@@ -315,11 +315,11 @@ async def _keep(call: Call, options: DeleteOptions, obj: Object, record: Record)
         return Answer(obj)
     (written,) = await call.world.storage.write(Update(record.key, draft, record.version))
     await call.world.wrote(record.key)
-    return Answer(value=documents.whole(call.resource, written.value))
+    return Answer(value=documents.whole(call.resource, written))
 
 
 def _told(call: Call, record: Record) -> Answer:
-    return Answer(value=documents.whole(call.resource, record.value))
+    return Answer(value=documents.whole(call.resource, record))
 
 
 def _gone(call: Call, record: Record, obj: Object) -> Answer:

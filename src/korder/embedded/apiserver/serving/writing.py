@@ -123,7 +123,7 @@ async def _store_new(
     if obj["metadata"].pop("resourceVersion", ""):
         raise refusal.bad_request("resourceVersion should not be set on objects to be created")
     record = await _write(call, Create(key, documents.draft(call.resource, obj)), alongside)
-    return Answer(value=documents.whole(call.resource, record.value), code=201)
+    return Answer(value=documents.whole(call.resource, record), code=201)
 
 
 def _exists(call: Call, name: str, *, generated: bool) -> refusal.Refused:
@@ -281,12 +281,12 @@ async def _store_changed(
     draft = documents.draft(call.resource, obj)
     gone = is_finished(call, obj)
     if not gone and _unchanged(call, obj, record):
-        return Answer(value=documents.whole(call.resource, record.value))
+        return Answer(value=documents.whole(call.resource, record))
     if options.dry_run:
         return Answer(obj)
     make = Delete if gone else Update
     written = await _write(call, make(record.key, draft, record.version), alongside)
-    return Answer(value=documents.whole(call.resource, written.value))
+    return Answer(value=documents.whole(call.resource, written))
 
 
 def _unchanged(call: Call, obj: Object, record: Record) -> bool:
