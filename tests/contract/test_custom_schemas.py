@@ -71,6 +71,52 @@ async def test_new_defaults_are_seen_in_old_objects(server: Server, home: Home) 
     assert answer.ok()["spec"] == {"text": "x", "size": 9}
 
 
+async def test_lists_and_watches_show_new_defaults_of_old_objects(
+    server: Server, home: Home
+) -> None:
+    kind = await defined(server, home)
+    (await kind.make("a", {"text": "x"})).ok(201)
+    for size in (9, 10):
+        openapi = schema({"text": TEXT, "size": {"type": "integer", "default": size}})
+        await server.patch(kind.definition, {"spec": {"versions": [version(openapi=openapi)]}})
+        await server.until(
+            lambda: server.get(kind.path("a")),
+            lambda answer, size=size: answer.json["spec"].get("size") == size,
+        )
+        (found,) = (await server.get(kind.path())).ok()["items"]
+        assert found["spec"] == {"text": "x", "size": size}
+        async with server.watch(kind.path()) as watch:
+            told = (await watch.next())["object"]
+        assert told["spec"] == {"text": "x", "size": size}
+
+
+async def test_a_patch_builds_on_new_defaults_of_an_old_object(server: Server, home: Home) -> None:
+    kind = await defined(server, home)
+    (await kind.make("a", {"text": "x"})).ok(201)
+    openapi = schema({"text": TEXT, "size": {"type": "integer", "default": 9}})
+    (await server.patch(kind.definition, {"spec": {"versions": [version(openapi=openapi)]}})).ok()
+    await server.until(
+        lambda: server.get(kind.path("a")), lambda answer: "size" in answer.json["spec"]
+    )
+    patch = [
+        {"op": "test", "path": "/spec/size", "value": 9},
+        {"op": "remove", "path": "/spec/text"},
+    ]
+    answer = await server.patch(kind.path("a"), patch, "application/json-patch+json")
+    assert answer.ok()["spec"] == {"size": 9}
+
+
+async def test_what_a_schema_no_longer_knows_is_not_shown(server: Server, home: Home) -> None:
+    kind = await defined(server, home, version(openapi=schema({"text": TEXT, "more": TEXT})))
+    (await kind.make("a", {"text": "x", "more": "y"})).ok(201)
+    without = version(openapi=schema({"text": TEXT}))
+    (await server.patch(kind.definition, {"spec": {"versions": [without]}})).ok()
+    answer = await server.until(
+        lambda: server.get(kind.path("a")), lambda answer: "more" not in answer.json["spec"]
+    )
+    assert answer.ok()["spec"] == {"text": "x"}
+
+
 async def test_a_wrong_type_is_named(server: Server, home: Home) -> None:
     kind = await defined(server, home)
     (await kind.make("a", {"number": "five"})).refused(

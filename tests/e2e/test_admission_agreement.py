@@ -125,8 +125,9 @@ class Both:
             Operation.CREATE, resource, namespace, "x", User("me"), object=obj, dry_run=True
         )
         try:
-            await self.chain.mutate(attributes)
-            await self.chain.validate(attributes)
+            with self.chain.admission(attributes) as admission:
+                await admission.mutate()
+                await admission.validate()
         except Refused as refused:
             mine = msgspec.to_builtins(refused.status)
             theirs.pop("metadata", None)

@@ -1,7 +1,7 @@
 """The plugins of admission on a store in memory. That they speak like a real server is shown in tests/e2e."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 import random
 from typing import Any
@@ -74,9 +74,9 @@ class World:
         subresource: str = "",
         name: str = "x",
         dry_run: bool = False,
-        keep_turn: bool = False,
+        write: Callable[[Attributes], Awaitable[None]] | None = None,
     ) -> Attributes:
-        """Runs the chain; a write is made of it elsewhere."""
+        """Runs the chain, and writes while it is admitted if told how."""
         if obj is not None:
             obj.setdefault("metadata", {}).setdefault("name", name)
         attributes = Attributes(
@@ -90,31 +90,32 @@ class World:
             subresource=subresource,
             dry_run=dry_run,
         )
-        await self.chain.mutate(attributes)
-        try:
-            await self.chain.validate(attributes)
-        except Refused:
-            attributes.over()
-            raise
-        if not keep_turn:
-            attributes.over()
+        with self.chain.admission(attributes) as admission:
+            await admission.mutate()
+            await admission.validate()
+            if write is not None:
+                await write(attributes)
         return attributes
 
     async def create(
         self, resource: Resource, obj: Object, name: str, *, turns: bool = False
     ) -> None:
         """Writes with all that goes alongside, and begins again if somebody was faster."""
-        while True:
-            attributes = await self.ask(resource, obj, name=name, keep_turn=turns)
+
+        async def write(attributes: Attributes) -> None:
             self.attempts += 1
-            key = Key(resource.stored, "ns", name)
             await asyncio.sleep(0)
+            key = Key(resource.stored, "ns", name)
+            await self.storage.write(Create(key, draft(obj)), *attributes.alongside)
+
+        while True:
             try:
-                await self.storage.write(Create(key, draft(obj)), *attributes.alongside)
+                if turns:
+                    await self.ask(resource, obj, name=name, write=write)
+                else:
+                    await write(await self.ask(resource, obj, name=name))
             except Conflict:
                 continue
-            finally:
-                attributes.over()
             return
 
 

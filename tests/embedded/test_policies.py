@@ -106,9 +106,9 @@ class World:
         await self.store(f"{kind}admissionpolicybindings.{GROUP}", name, {"spec": bound})
 
     async def admit(self, attributes: Attributes) -> Object:
-        chain = Chain(self.plugins)
-        await chain.mutate(attributes)
-        await chain.validate(attributes)
+        with Chain(self.plugins).admission(attributes) as admission:
+            await admission.mutate()
+            await admission.validate()
         return attributes.object or {}
 
     async def refusal(self, attributes: Attributes) -> str:

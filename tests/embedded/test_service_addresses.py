@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from korder.embedded.apiserver.access.user import User
-from korder.embedded.apiserver.admission.attributes import Attributes, Operation
+from korder.embedded.apiserver.admission.attributes import Attributes, Chain, Operation
 from korder.embedded.apiserver.admission.serviceaddresses import ServiceAddresses
 from korder.embedded.apiserver.kinds.catalogue import builtin
 from korder.embedded.apiserver.kinds.resource import Resource
@@ -38,7 +38,7 @@ async def given(plugin: ServiceAddresses, **spec: Any) -> str:
         "metadata": {"name": "new"},
         "spec": {"type": "ClusterIP", "ports": [{"port": 80}], **spec},
     }
-    await plugin.mutate(asked(RESOURCES["services"], obj))
+    await plugin.complete(asked(RESOURCES["services"], obj))
     address: str = obj["spec"]["clusterIP"]
     return address
 
@@ -63,10 +63,25 @@ async def test_an_address_that_is_taken_is_refused(storage: Storage) -> None:
     assert refused.value.status.message.endswith("provided IP is already allocated")
 
 
+async def test_of_two_that_ask_for_one_address_at_once_one_gets_it(storage: Storage) -> None:
+    plugin = ServiceAddresses(View(storage), random.Random(1))
+    assert await given(plugin, clusterIP="10.96.1.2") == "10.96.1.2"
+    with pytest.raises(Refused, match="provided IP is already allocated"):
+        await given(plugin, clusterIP="10.96.1.2")
+
+
+async def test_an_address_is_free_again_when_its_write_was_given_up(storage: Storage) -> None:
+    chain = Chain([ServiceAddresses(View(storage), random.Random(1))])
+    for _ in range(2):
+        obj = {"metadata": {"name": "new"}, "spec": {"clusterIP": "10.96.1.2"}}
+        with chain.admission(asked(RESOURCES["services"], obj)) as admission:
+            await admission.mutate()
+
+
 async def test_other_objects_are_left_alone(storage: Storage) -> None:
     plugin = ServiceAddresses(View(storage), random.Random(1))
     config, status = {"metadata": {"name": "new"}}, {"metadata": {"name": "new"}, "spec": {}}
-    await plugin.mutate(asked(RESOURCES["configmaps"], config))
-    await plugin.mutate(asked(RESOURCES["services"], status, subresource="status"))
+    await plugin.complete(asked(RESOURCES["configmaps"], config))
+    await plugin.complete(asked(RESOURCES["services"], status, subresource="status"))
     assert config == {"metadata": {"name": "new"}}
     assert status == {"metadata": {"name": "new"}, "spec": {}}

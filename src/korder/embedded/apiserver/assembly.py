@@ -75,9 +75,9 @@ def assemble(
     caller = Caller(by_endpoints(view), surroundings.connect)
     dynamic = _dynamic(view, registry, door, caller, lambda: _uid(rng))
     plugins: tuple[Plugin, ...] = (
+        *default_plugins(view, now, rng, dynamic),
         RoleGuard(door.guard),
         ServiceAddresses(view, rng),
-        *default_plugins(view, now, rng, dynamic),
     )
     parts = Parts(
         registry=registry,

@@ -17,14 +17,18 @@ _HEAD = ("kind", "apiVersion", "metadata")
 
 
 class Facts:
-    """What was read out of a record's bytes: the object, and what lists and watches ask again and again."""
+    """What was read out of a record's bytes: the object, and what lists and watches ask again and again.
 
-    __slots__ = ("fields", "labels", "object")
+    `renewed` are the bytes as the kind's present rules want them, and until which version these rules changed what is stored.
+    """
+
+    __slots__ = ("fields", "labels", "object", "renewed")
 
     def __init__(self) -> None:
         self.object: Object | None = None
         self.labels: dict[str, str] | None = None
         self.fields: dict[str, str] | None = None
+        self.renewed: tuple[int, bytes] | None = None
 
 
 def facts(record: Record) -> Facts:

@@ -3,7 +3,8 @@
 `serving` makes the attributes and runs the chain; plugins read the rest of the world through a `View`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -51,7 +52,7 @@ class Attributes:
         warnings: What the client is to be told.
         alongside: Writes that have to happen with this one or not at all, such as a quota's new usage. If one of them
             conflicts, the whole request begins again.
-        afterwards: What plugins wait to do until the write is over, however it ended; `over` does it.
+        afterwards: What plugins wait to do until the write is over, however it ended.
         rounds: Whether the plugins mutate once or twice.
     """
 
@@ -70,17 +71,15 @@ class Attributes:
     afterwards: list[Callable[[], None]] = field(default_factory=list)
     rounds: Rounds = field(default_factory=Rounds)
 
-    def over(self) -> None:
-        """Says that the write was made, refused or given up."""
-        while self.afterwards:
-            self.afterwards.pop()()
-
 
 class Plugin:
-    """One member of the chain; both parts raise `Refused` to say no."""
+    """One member of the chain; all parts raise `Refused` to say no."""
 
     async def mutate(self, attributes: Attributes) -> None:
         """Changes the object before it is checked."""
+
+    async def complete(self, attributes: Attributes) -> None:
+        """Adds what only the server gives, when nobody else will change the object; webhooks never see it of a new object."""
 
     async def validate(self, attributes: Attributes) -> None:
         """Looks at the object that would be stored."""
@@ -90,27 +89,43 @@ class Chain:
     """All plugins, in order."""
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
-        self._changing = [each for each in plugins if type(each).mutate is not Plugin.mutate]
-        self._judging = [each for each in plugins if type(each).validate is not Plugin.validate]
+        self.changing = [each for each in plugins if type(each).mutate is not Plugin.mutate]
+        self.completing = [each for each in plugins if type(each).complete is not Plugin.complete]
+        self.judging = [each for each in plugins if type(each).validate is not Plugin.validate]
 
-    async def mutate(self, attributes: Attributes) -> None:
+    @contextmanager
+    def admission(self, attributes: Attributes) -> Iterator["Admission"]:
+        """The way of one write through the chain; the block ends when the write was made, refused or given up."""
+        try:
+            yield Admission(self, attributes)
+        except Refused as refused:
+            refused.warnings = attributes.warnings
+            raise
+        finally:
+            while attributes.afterwards:
+                attributes.afterwards.pop()()
+
+
+class Admission:
+    """One write in the chain: what plugins hold for it, such as their turn, they hold as long as `Chain.admission` lasts."""
+
+    def __init__(self, chain: Chain, attributes: Attributes) -> None:
+        self._chain = chain
+        self._attributes = attributes
+
+    async def mutate(self) -> None:
         """Lets all plugins change the object, a second time if one of them asks for it."""
-        try:
-            for plugin in self._changing:
+        attributes = self._attributes
+        for plugin in self._chain.changing:
+            await plugin.mutate(attributes)
+        if attributes.rounds.again:
+            attributes.rounds.second = True
+            for plugin in self._chain.changing:
                 await plugin.mutate(attributes)
-            if attributes.rounds.again:
-                attributes.rounds.second = True
-                for plugin in self._changing:
-                    await plugin.mutate(attributes)
-        except Refused as refused:
-            refused.warnings = attributes.warnings
-            raise
+        for plugin in self._chain.completing:
+            await plugin.complete(attributes)
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self) -> None:
         """Lets all plugins look at the object."""
-        try:
-            for plugin in self._judging:
-                await plugin.validate(attributes)
-        except Refused as refused:
-            refused.warnings = attributes.warnings
-            raise
+        for plugin in self._chain.judging:
+            await plugin.validate(self._attributes)

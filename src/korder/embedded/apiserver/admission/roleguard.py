@@ -1,6 +1,6 @@
 """Lets nobody give away more than they have: roles and bindings are held against what their writer may do.
 
-A real server asks this in the storage of these kinds, before it looks at the object; here it is the first of all plugins.
+A real server asks this in the storage of these kinds: of the object as webhooks left it, before it is checked.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class RoleGuard(Plugin):
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
 
-    async def mutate(self, attributes: Attributes) -> None:
+    async def complete(self, attributes: Attributes) -> None:
         writes = attributes.operation in (Operation.CREATE, Operation.UPDATE)
         if writes and attributes.resource.group == GROUP and attributes.object is not None:
             plural = attributes.resource.plural

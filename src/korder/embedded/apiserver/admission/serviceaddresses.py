@@ -1,20 +1,18 @@
-"""Gives services their addresses and node ports, from what the stored services leave free.
+"""Gives services their addresses and node ports, from what other services leave free.
 
-What was handed out and is not stored yet is remembered for a while, so that two services made at the same time get
-different addresses.
+What was given to a service whose write is under way counts as taken, so that two services made at the same time get different
+addresses, and only one of them the address that both ask for.
 """
 
-from collections import deque
+from collections.abc import Iterator
+from functools import partial
 import random
-from typing import Final
 
 from korder.embedded.apiserver import refusal
 from korder.embedded.apiserver.admission.attributes import Attributes, Operation, Plugin
 from korder.embedded.apiserver.kinds import serviceaddresses
 from korder.embedded.apiserver.kinds.serviceaddresses import Taken
 from korder.embedded.apiserver.view import Object, View
-
-_REMEMBERED: Final = 1024
 
 
 class ServiceAddresses(Plugin):
@@ -23,9 +21,9 @@ class ServiceAddresses(Plugin):
     def __init__(self, view: View, rng: random.Random) -> None:
         self._view = view
         self._rng = rng
-        self._given: deque[str] = deque(maxlen=_REMEMBERED)
+        self._under_way: dict[int, Attributes] = {}
 
-    async def mutate(self, attributes: Attributes) -> None:
+    async def complete(self, attributes: Attributes) -> None:
         obj = attributes.object
         writes = attributes.operation in (Operation.CREATE, Operation.UPDATE)
         if (
@@ -35,18 +33,18 @@ class ServiceAddresses(Plugin):
             or attributes.subresource
         ):
             return
-        others = [each for each in self._view.all("services") if not _same(each, attributes)]
-        taken = Taken.by(others)
-        asked = (obj.get("spec") or {}).get("clusterIP")
-        if not asked:
-            taken.addresses.update(self._given)
+        taken = Taken.by(self._others(attributes))
         causes = serviceaddresses.assign(obj, attributes.old, taken, self._rng)
         if causes:
             raise refusal.invalid("Service", "", attributes.name, causes)
-        if not asked and obj["spec"].get("clusterIP") and attributes.old is None:
-            self._given.append(obj["spec"]["clusterIP"])
+        self._under_way[id(attributes)] = attributes
+        attributes.afterwards.append(partial(self._under_way.__delitem__, id(attributes)))
 
-
-def _same(other: Object, attributes: Attributes) -> bool:
-    meta = other["metadata"]
-    return (meta.get("namespace"), meta["name"]) == (attributes.namespace, attributes.name)
+    def _others(self, attributes: Attributes) -> Iterator[Object]:
+        me = attributes.namespace, attributes.name
+        for other in self._view.all("services"):
+            if (other["metadata"].get("namespace"), other["metadata"]["name"]) != me:
+                yield other
+        for write in self._under_way.values():
+            if write.object is not None:
+                yield write.object

@@ -4,7 +4,7 @@
 conversion but the exchange of `apiVersion`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -30,11 +30,13 @@ class CustomStrategy(Strategy):
     strategic = False
     unconditional = False
 
-    def __init__(self, definition: Object, version: Object) -> None:
+    def __init__(self, definition: Object, version: Object, renewed_until: int = 0) -> None:
         spec = definition["spec"]
         self.kind = spec["names"]["kind"]
         self._api_version = f"{spec['group']}/{version['name']}"
         self._schema: Mapping[str, Any] = version["schema"]["openAPIV3Schema"]
+        self.stored_schema = _stored_schema(definition) or self._schema
+        self.renewed_until = renewed_until
         parts = version.get("subresources") or {}
         self.has_status = parts.get("status") is not None
         self.scale = _scale(parts.get("scale"))
@@ -51,6 +53,15 @@ class CustomStrategy(Strategy):
     def structural(self) -> Structural:
         """The compiled schema; compiled when the first object comes."""
         return compile_schema(self._schema, self.scale)
+
+    @cached_property
+    def _stored(self) -> Structural:
+        same = self.stored_schema == self._schema
+        return self.structural if same else compile_schema(self.stored_schema)
+
+    def renew(self, obj: Object) -> None:
+        """What is stored follows the schema of the version that is stored, whichever version is asked for."""
+        self._stored.shape(obj)
 
     @cached_property
     def _endpoints(self) -> dict[str, Endpoint]:
@@ -124,15 +135,26 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def resources(definition: Object) -> tuple[Resource, ...]:
-    """The resources of a definition whose names are accepted."""
-    spec = definition["spec"]
-    return tuple(_resource(definition, each) for each in spec["versions"] if each.get("served"))
+def resources(
+    definition: Object, before: Sequence[Resource] = (), version: int = 0
+) -> tuple[Resource, ...]:
+    """The resources of a definition whose names are accepted, in place of those it had before this storage version."""
+    served = [each for each in definition["spec"]["versions"] if each.get("served")]
+    was = before[0].strategy if before else None
+    if isinstance(was, CustomStrategy) and was.stored_schema == _stored_schema(definition):
+        version = was.renewed_until
+    return tuple(_resource(definition, each, version) for each in served)
 
 
-def _resource(definition: Object, version: Object) -> Resource:
+def _stored_schema(definition: Object) -> Mapping[str, Any] | None:
+    versions = definition["spec"]["versions"]
+    found = next((each for each in versions if each.get("storage")), None)
+    return found["schema"]["openAPIV3Schema"] if found else None
+
+
+def _resource(definition: Object, version: Object, renewed_until: int) -> Resource:
     spec = definition["spec"]
-    names, strategy = spec["names"], CustomStrategy(definition, version)
+    names, strategy = spec["names"], CustomStrategy(definition, version, renewed_until)
     return Resource(
         spec["group"],
         version["name"],

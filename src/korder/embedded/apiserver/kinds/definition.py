@@ -11,7 +11,7 @@ from korder.embedded.apiserver.kinds.objectmeta import immutable
 from korder.embedded.apiserver.kinds.plain import Plain
 from korder.embedded.apiserver.kinds.strategy import Object
 from korder.embedded.apiserver.refusal import bad_request
-from korder.embedded.apiserver.schemas import crds, crdshape
+from korder.embedded.apiserver.schemas import crdapproval, crds, crdshape
 
 GROUP, KIND = "apiextensions.k8s.io", "CustomResourceDefinition"
 STORED = f"customresourcedefinitions.{GROUP}"
@@ -68,8 +68,16 @@ class Definitions(Plain):
         }
         status["conditions"] = [*conditions, pending]
 
+    def before_update(self, obj: Object, old: Object) -> None:
+        super().before_update(obj, old)
+        versions = obj["spec"].get("versions") or ()
+        stored = (old.get("status") or {}).get("storedVersions") or []
+        new = [each["name"] for each in versions if each.get("storage")]
+        kept = list(dict.fromkeys([*stored, *new]))
+        obj["status"] = {**(old.get("status") or {}), "storedVersions": kept}
+
     def check(self, obj: Object) -> list[Cause]:
-        return crds.check(obj)
+        return [*crds.check(obj), *crdapproval.check(obj)]
 
     def check_change(self, obj: Object, old: Object) -> Iterator[Cause]:
         yield from crds.check(obj)
@@ -81,6 +89,8 @@ class Definitions(Plain):
             name = spec["names"].get(member, "")
             if name != before["names"].get(member, "") and is_established(old):
                 yield immutable(f"spec.names.{member}", name)
+        yield from crds.check_stored(obj)
+        yield from crdapproval.check(obj, old)
 
 
 def is_established(definition: Object) -> bool:

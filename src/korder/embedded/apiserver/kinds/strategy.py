@@ -33,6 +33,8 @@ class Strategy:
     Invalid value: 0: must be specified for an update`, in the name of the plural instead of the kind."""
     converts = False
     """Whether the stored form is another one (`outward`, `inward`); lists of all other kinds are joined from stored bytes."""
+    renewed_until = 0
+    """Objects that were stored at this version or before are renewed when they are read: the kind has changed since."""
     orphans = ""
     """What becomes of dependents if a deletion does not say it: "" they go, "orphan" they stay, "unsupported" nobody asks."""
 
@@ -144,6 +146,9 @@ class Strategy:
 
     def inward(self, obj: Object) -> None:
         """Turns an object of this version into the form that is stored, in place."""
+
+    def renew(self, obj: Object) -> None:
+        """Brings an object that was stored under older rules into the form it would have now, in place."""
 
     def grace(self, obj: Object, asked: int | None) -> int | None:
         """How many seconds a deletion leaves the object; None for kinds that know no grace."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
-from korder.embedded.apiserver.schemas import crdschemas
+from korder.embedded.apiserver.schemas import crdapproval, crdschemas
 
 Definition = Mapping[str, Any]
 
@@ -67,6 +67,22 @@ def check(crd: Definition) -> list[Cause]:
     found += _versions(spec)
     found += _names(names)
     return found
+
+
+def check_stored(crd: Definition) -> Iterator[Cause]:
+    """What is wrong with the versions in which objects may be stored: none of them can go while the status names it."""
+    place, stored = "status.storedVersions", (crd.get("status") or {}).get("storedVersions") or []
+    if not stored:
+        yield fe.invalid(place, stored, "must have at least one stored version")
+        return
+    served = {version["name"]: version for version in crd["spec"].get("versions") or ()}
+    for name, version in served.items():
+        if version.get("storage") and name not in stored:
+            yield fe.invalid(place, stored, f"must have the storage version {name}")
+    for index, name in enumerate(stored):
+        if name not in served:
+            told = f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
+            yield fe.invalid(f"{place}[{index}]", name, told)
 
 
 def _name(crd: Definition, spec: Definition, names: Definition) -> Iterator[Cause]:
@@ -199,6 +215,10 @@ def status_of(crd: Definition, others: Iterable[Definition], now: str) -> dict[s
             _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", now),
             _condition("Established", "True", "InitialNamesAccepted", told, now),
         ]
+    if crdapproval.is_protected(crd):
+        reason, told = crdapproval.state(crd)
+        approved = "True" if reason == crdapproval.APPROVED else "False"
+        conditions.insert(0, _condition(crdapproval.CONDITION, approved, reason, told, now))
     accepted = {"plural": "", "kind": ""} if conflict else dict(spec["names"])
     return {"conditions": conditions, "acceptedNames": accepted, "storedVersions": stored}
 

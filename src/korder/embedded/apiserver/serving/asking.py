@@ -112,7 +112,8 @@ async def _admitted(call: Call, options: WriteOptions, asked: Object) -> Object:
         dry_run=options.dry_run,
         options=options.shown("CreateOptions"),
     )
-    await call.world.chain.mutate(attributes)
-    await call.world.chain.validate(attributes)
+    with call.world.chain.admission(attributes) as admission:
+        await admission.mutate()
+        await admission.validate()
     call.warnings += attributes.warnings
     return attributes.object or asked

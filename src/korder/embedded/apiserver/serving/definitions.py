@@ -56,7 +56,12 @@ class Definitions:
             )
             await self._world.storage.write(Update(key, draft(changed), record.version))
         accepted = bool(status["acceptedNames"]["plural"])
-        self._world.registry.install(key.name, custom.resources(definition) if accepted else ())
+        self._install(key.name, definition if accepted else None)
+
+    def _install(self, name: str, definition: Object | None) -> None:
+        registry, version = self._world.registry, self._world.storage.version
+        found = custom.resources(definition, registry.added(name), version) if definition else ()
+        registry.install(name, found)
 
     def _status(self, definition: Object) -> Object:
         others = self._world.view.all(STORED)

@@ -239,8 +239,9 @@ async def _admit(call: Call, options: DeleteOptions, record: Record, old: Object
         dry_run=options.dry_run,
         options=options.shown,
     )
-    await call.world.chain.mutate(attributes)
-    await call.world.chain.validate(attributes)
+    with call.world.chain.admission(attributes) as admission:
+        await admission.mutate()
+        await admission.validate()
     call.warnings += attributes.warnings
 
 
@@ -325,11 +326,11 @@ async def _keep(call: Call, options: DeleteOptions, obj: Object, record: Record)
         return Answer(obj)
     (written,) = await call.world.storage.write(Update(record.key, draft, record.version))
     await call.world.wrote(record.key)
-    return Answer(value=documents.whole(call.resource, written.value))
+    return Answer(value=documents.whole(call.resource, written))
 
 
 def _told(call: Call, record: Record) -> Answer:
-    return Answer(value=documents.whole(call.resource, record.value))
+    return Answer(value=documents.whole(call.resource, record))
 
 
 def _gone(call: Call, record: Record, obj: Object) -> Answer:

@@ -43,9 +43,24 @@ def draft(resource: Resource, obj: Object) -> Draft:
     return view.draft(obj)
 
 
+def present(resource: Resource, record: Record) -> bytes:
+    """The bytes of a record; what was stored before its kind changed is renewed, once for all who read it."""
+    until = resource.strategy.renewed_until
+    if record.version > until:
+        return record.value
+    notes = view.facts(record)
+    if notes.renewed is None or notes.renewed[0] != until:
+        obj = view.fresh(record)
+        resource.strategy.renew(obj)
+        value = view.draft(obj).at(record.version)
+        notes.renewed = until, record.value if value == record.value else value
+        notes.labels = notes.fields = None
+    return notes.renewed[1]
+
+
 def known(resource: Resource, record: Record) -> Object:
     """A stored object in the version of a resource, as one's own: what is kept with a record lives as long as its past."""
-    obj = view.fresh(record)
+    obj: Object = msgspec.json.decode(present(resource, record))
     if obj.get("apiVersion") == resource.api_version:
         return obj
     obj = {**obj, "apiVersion": resource.api_version}
@@ -70,8 +85,12 @@ def body(value: bytes) -> bytes:
     return value[value.index(_METADATA) :]
 
 
-def whole(resource: Resource, value: bytes) -> bytes:
+def whole(resource: Resource, record: Record) -> bytes:
     """A stored object in the version of a resource."""
+    return _whole(resource, present(resource, record))
+
+
+def _whole(resource: Resource, value: bytes) -> bytes:
     start = head(resource)
     if value.startswith(start):
         return value
@@ -82,11 +101,12 @@ def whole(resource: Resource, value: bytes) -> bytes:
     return encode(obj)
 
 
-def item(resource: Resource, value: bytes) -> bytes:
+def item(resource: Resource, record: Record) -> bytes:
     """A stored object as a member of a list: built-in kinds are not repeated there."""
     if resource.custom:
-        return whole(resource, value)
-    return b"{" + body(whole(resource, value) if resource.strategy.converts else value)
+        return whole(resource, record)
+    value = record.value
+    return b"{" + body(_whole(resource, value) if resource.strategy.converts else value)
 
 
 def line(kind: str, value: bytes) -> bytes:
@@ -108,17 +128,18 @@ class Lines:
         kept = self._kept.get(event.version)
         if kept is not None:
             return kept
-        value = event.record.value
+        value = present(resource, event.record)
         if not value.startswith(head(resource)):
-            return line(event.change, whole(resource, value))
+            return line(event.change, _whole(resource, value))
         if len(self._kept) >= _LINES:
             del self._kept[next(iter(self._kept))]
         made = self._kept[event.version] = line(event.change, value)
         return made
 
 
-def at_version(value: bytes, version: int) -> bytes:
+def at_version(resource: Resource, record: Record, version: int) -> bytes:
     """A stored object under another version."""
+    value = whole(resource, record)
     start = value.index(_METADATA) + len(_METADATA)
     return b"%b%d%b" % (value[:start], version, value[value.index(b'"', start) :])
 

@@ -35,10 +35,10 @@ async def bind(call: Call) -> Answer:
     binding = _read(call, "Binding")
     name = call.route.name or str((binding.get("metadata") or {}).get("name") or "")
     podparts.check_binding(name, binding)
-    await _admit(call, options, name, binding, "binding")
+    admitted = await _admit(call, options, name, binding)
 
     def change(pod: Object) -> tuple[Write, ...]:
-        podparts.bind(pod, binding, instant.render(call.world.now()))
+        podparts.bind(pod, admitted, instant.render(call.world.now()))
         return ()
 
     await _change(call, options, name, change)
@@ -54,7 +54,7 @@ async def evict(call: Call) -> Answer:
         raise refusal.bad_request("name in URL does not match name in Eviction object")
     wanted = deleting.checked(eviction.get("deleteOptions") or {})
     dry_run = options.dry_run or wanted.dry_run
-    await _admit(call, options, name, eviction, "eviction")
+    await _admit(call, options, name, eviction)
 
     def change(pod: Object) -> tuple[Write, ...]:
         now = instant.render(call.world.now())
@@ -102,11 +102,9 @@ def _read(call: Call, kind: str) -> Object:
     return sent
 
 
-async def _admit(
-    call: Call, options: WriteOptions, name: str, obj: Object, subresource: str
-) -> None:
-    part = call.resource.subresource(subresource)
-    assert part is not None  # noqa: S101 it was found to come here
+async def _admit(call: Call, options: WriteOptions, name: str, obj: Object) -> Object:
+    """What admission makes of a binding or an eviction; the old path of bindings is a resource of its own."""
+    part = call.resource.subresource(call.route.subresource) or call.resource
     version = f"{part.group}/{part.version}" if part.group else part.version or "v1"
     meta = {**(obj.get("metadata") or {}), "namespace": call.route.namespace}
     attributes = Attributes(
@@ -117,13 +115,15 @@ async def _admit(
         call.user,
         {**obj, "apiVersion": version, "kind": part.kind, "metadata": meta},
         None,
-        subresource,
+        call.route.subresource,
         options.dry_run,
         options.shown("CreateOptions"),
     )
-    await call.world.chain.mutate(attributes)
-    await call.world.chain.validate(attributes)
+    with call.world.chain.admission(attributes) as admission:
+        await admission.mutate()
+        await admission.validate()
     call.warnings += attributes.warnings
+    return attributes.object or obj
 
 
 def _record(call: Call, name: str) -> Record:

@@ -54,7 +54,7 @@ def get(call: Call) -> Answer:
     record = call.world.storage.get(call.key)
     if record is None:
         raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
-    return Answer(value=documents.whole(call.resource, record.value))
+    return Answer(value=documents.whole(call.resource, record))
 
 
 def find(call: Call, options: ListOptions) -> Listed:
@@ -176,5 +176,5 @@ def collection(call: Call, listed: Listed) -> bytes:
         meta["remainingItemCount"] = listed.remaining
     kind = resource.list_kind or f"{resource.kind}List"
     start = documents.encode({"kind": kind, "apiVersion": resource.api_version, "metadata": meta})
-    items = b",".join([documents.item(resource, record.value) for record in listed.records])
+    items = b",".join([documents.item(resource, record) for record in listed.records])
     return b"".join((start[:-1], b',"items":[', items, b"]}\n"))

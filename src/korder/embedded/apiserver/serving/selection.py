@@ -6,15 +6,17 @@ versions, and only if somebody selects.
 
 from dataclasses import dataclass
 
+import msgspec
+
 from korder.api import fields as field_selectors, selector as label_selectors
 from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause, quote
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.refusal import bad_request, invalid
-from korder.embedded.apiserver.serving import options as opts, selectorwords
+from korder.embedded.apiserver.serving import documents, options as opts, selectorwords
 from korder.embedded.apiserver.serving.routing import Route
 from korder.embedded.apiserver.storage import Record
-from korder.embedded.apiserver.view import facts, fresh
+from korder.embedded.apiserver.view import facts
 
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
 
@@ -32,9 +34,9 @@ class Selection:
         return not self.labels.requirements and not self.fields.terms
 
     def matches(self, record: Record) -> bool:
-        notes = facts(record)
+        value, notes = documents.present(self.resource, record), facts(record)
         if notes.labels is None or notes.fields is None:
-            obj = notes.object or fresh(record)
+            obj = msgspec.json.decode(value)
             notes.labels = obj["metadata"].get("labels") or {}
             notes.fields = dict(self.resource.strategy.fields(obj))
         return self.labels.matches(notes.labels) and self.fields.matches(notes.fields)

@@ -12,7 +12,7 @@ from korder.embedded.apiserver.serving import answers, documents, selection, sha
 from korder.embedded.apiserver.serving.call import Call
 from korder.embedded.apiserver.serving.negotiation import JSON, YAML, not_acceptable
 from korder.embedded.apiserver.serving.selection import ListOptions
-from korder.embedded.apiserver.storage import Change, Closed, Event, Expired, Watch
+from korder.embedded.apiserver.storage import Change, Closed, Event, Expired, Record, Watch
 from korder.net.server import Reply
 
 BOOKMARK_SECONDS, BOOKMARK_BEFORE_END = 60.0, 2.0
@@ -83,7 +83,7 @@ class _Watcher:
         records = page.records
         if not options.selection.everything:
             records = [record for record in records if options.selection.matches(record)]
-        told = b"".join([self._line(Change.ADDED, record.value) for record in records])
+        told = b"".join([self._line(Change.ADDED, record) for record in records])
         if options.initial and options.bookmarks:
             told += self._bookmark(page.version, complete=True)
         return told, storage.watch(self._resource.stored, namespace, since=page.version)
@@ -103,15 +103,17 @@ class _Watcher:
             before = event.previous is not None and (everything or matches(event.previous))
             after = event.change is not Change.DELETED and (everything or matches(event.record))
             if after:
-                yield self._line(Change.MODIFIED if before else Change.ADDED, event.record.value)
+                yield self._line(Change.MODIFIED if before else Change.ADDED, event.record)
             elif before and event.change is Change.DELETED:
-                yield self._line(Change.DELETED, event.record.value)
+                yield self._line(Change.DELETED, event.record)
             elif before and event.previous is not None:
-                last = documents.at_version(event.previous.value, event.version)
-                yield self._line(Change.DELETED, last)
+                last = documents.at_version(self._resource, event.previous, event.version)
+                yield self._shaped(Change.DELETED, last)
 
-    def _line(self, change: Change, value: bytes) -> bytes:
-        whole = documents.whole(self._resource, value)
+    def _line(self, change: Change, record: Record) -> bytes:
+        return self._shaped(change, documents.whole(self._resource, record))
+
+    def _shaped(self, change: Change, whole: bytes) -> bytes:
         shaped = shaping.event(self._call, whole, first=self._first)
         self._first = False
         return documents.line(change, shaped)

@@ -74,27 +74,31 @@ def own(call: Call, options: WriteOptions, live: Object | None, obj: Object) -> 
 async def create_object(call: Call, options: WriteOptions, obj: Object) -> Answer:
     """Stores a new object that was read and has owners."""
     for attempt in range(ATTEMPTS):
-        attributes = _attributes(call, options, obj, None)
-        await call.world.chain.mutate(attributes)
-        made = attributes.object or obj
-        incoming.one_owner_each(call, made, _ADMITTED)
-        _complete(call, made)
-        call.resource.strategy.before_create(made)
-        _refuse(call, made, call.resource.strategy.check_create(made))
-        attributes.object, attributes.name = made, made["metadata"]["name"]
         try:
-            await call.world.chain.validate(attributes)
-            call.warnings += call.resource.strategy.warnings(made) + attributes.warnings
-            return await _store_new(call, options, made, attributes.alongside)
-        except AlreadyExists:
-            if not made["metadata"].get("generateName") or attempt == ATTEMPTS - 1:
-                raise _exists(call, made) from None
+            return await _create(call, options, obj)
+        except AlreadyExists as error:
+            generated = obj["metadata"].get("generateName", "")
+            if not generated or attempt == ATTEMPTS - 1:
+                raise _exists(call, error.key.name, generated=bool(generated)) from None
             obj["metadata"].pop("name", None)
         except Conflict:
             continue
-        finally:
-            attributes.over()
     raise _busy(call, call.route.name)
+
+
+async def _create(call: Call, options: WriteOptions, obj: Object) -> Answer:
+    strategy, attributes = call.resource.strategy, _attributes(call, options, obj, None)
+    with call.world.chain.admission(attributes) as admission:
+        await admission.mutate()
+        made = attributes.object or obj
+        incoming.one_owner_each(call, made, _ADMITTED)
+        _complete(call, made)
+        strategy.before_create(made)
+        _refuse(call, made, strategy.check_create(made))
+        attributes.object, attributes.name = made, made["metadata"]["name"]
+        await admission.validate()
+        call.warnings += strategy.warnings(made) + attributes.warnings
+        return await _store_new(call, options, made, attributes.alongside)
 
 
 def _complete(call: Call, obj: Object) -> None:
@@ -119,17 +123,19 @@ async def _store_new(
     if obj["metadata"].pop("resourceVersion", ""):
         raise refusal.bad_request("resourceVersion should not be set on objects to be created")
     record = await _write(call, Create(key, documents.draft(call.resource, obj)), alongside)
-    return Answer(value=documents.whole(call.resource, record.value), code=201)
+    return Answer(value=documents.whole(call.resource, record), code=201)
 
 
-def _exists(call: Call, obj: Object) -> refusal.Refused:
-    plural, group, meta = call.resource.plural, call.resource.group, obj["metadata"]
-    found = refusal.already_exists(plural, group, meta["name"])
+def _exists(call: Call, name: str, *, generated: bool) -> refusal.Refused:
+    found = refusal.already_exists(call.resource.plural, call.resource.group, name)
     told = found.status.message
-    if meta.get("generateName"):
+    if generated:
         told += ", the server was not able to generate a unique name for the object"
-    record = call.world.storage.get(call.key_of(meta["name"]))
-    if record is not None and "deletionTimestamp" in documents.known(call.resource, record)["metadata"]:
+    record = call.world.storage.get(call.key_of(name))
+    if (
+        record is not None
+        and "deletionTimestamp" in documents.known(call.resource, record)["metadata"]
+    ):
         told = f"object is being deleted: {told}"
     return refusal.Refused(replace(found.status, message=told))
 
@@ -202,21 +208,19 @@ async def _replace(call: Call, options: WriteOptions, make: Make, record: Record
     old = documents.known(call.resource, record)
     obj = make(old)
     attributes = _attributes(call, options, obj, old)
-    await call.world.chain.mutate(attributes)
-    obj = attributes.object or obj
-    incoming.one_owner_each(call, obj, _ADMITTED)
-    _check_version(call, obj, record)
-    _carry_system_fields(obj["metadata"], old["metadata"])
-    rules.before(obj, old)
-    _refuse(call, obj, rules.check(obj, old))
-    obj = ownership.keep_times(old, obj)
-    attributes.object = obj
-    try:
-        await call.world.chain.validate(attributes)
+    with call.world.chain.admission(attributes) as admission:
+        await admission.mutate()
+        obj = attributes.object or obj
+        incoming.one_owner_each(call, obj, _ADMITTED)
+        _check_version(call, obj, record)
+        _carry_system_fields(obj["metadata"], old["metadata"])
+        rules.before(obj, old)
+        _refuse(call, obj, rules.check(obj, old))
+        obj = ownership.keep_times(old, obj)
+        attributes.object = obj
+        await admission.validate()
         call.warnings += rules.warnings(obj, old) + attributes.warnings
         return await _store_changed(call, options, obj, record, attributes.alongside)
-    finally:
-        attributes.over()
 
 
 class _Rules(NamedTuple):
@@ -282,12 +286,12 @@ async def _store_changed(
     draft = documents.draft(call.resource, obj)
     gone = is_finished(call, obj)
     if not gone and _unchanged(call, obj, record):
-        return Answer(value=documents.whole(call.resource, record.value))
+        return Answer(value=documents.whole(call.resource, record))
     if options.dry_run:
         return Answer(obj)
     make = Delete if gone else Update
     written = await _write(call, make(record.key, draft, record.version), alongside)
-    return Answer(value=documents.whole(call.resource, written.value))
+    return Answer(value=documents.whole(call.resource, written))
 
 
 def _unchanged(call: Call, obj: Object, record: Record) -> bool:
