@@ -143,6 +143,9 @@ def _understood(call: Call, options: WriteOptions, made: Any, shown: str) -> Obj
     if not isinstance(made, dict):
         raise _invalid(shown, "not an object")
     obj: Object = bodies.decode_json(documents.encode(made))[0]
+    problem = bodies.header_problem(obj)
+    if problem:
+        raise _invalid(shown, problem)
     try:
         incoming.check_kind(call, obj)
         unknown = incoming.understood(call, obj)

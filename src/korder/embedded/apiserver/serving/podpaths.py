@@ -106,8 +106,11 @@ async def _admit(
     call: Call, options: WriteOptions, name: str, obj: Object, subresource: str
 ) -> None:
     part = call.resource.subresource(subresource)
-    assert part is not None  # noqa: S101 it was found to come here
-    version = f"{part.group}/{part.version}" if part.group else part.version or "v1"
+    if part is None:  # a Binding that is sent to the old collection of bindings
+        kind, version, subresource = call.resource.kind, call.resource.api_version, ""
+    else:
+        kind = part.kind
+        version = f"{part.group}/{part.version}" if part.group else part.version or "v1"
     meta = {**(obj.get("metadata") or {}), "namespace": call.route.namespace}
     attributes = Attributes(
         Operation.CREATE,
@@ -115,7 +118,7 @@ async def _admit(
         call.route.namespace,
         name,
         call.user,
-        {**obj, "apiVersion": version, "kind": part.kind, "metadata": meta},
+        {**obj, "apiVersion": version, "kind": kind, "metadata": meta},
         None,
         subresource,
         options.dry_run,
