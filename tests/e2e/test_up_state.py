@@ -36,7 +36,7 @@ async def ask(up: UpProcess, method: str, name: str, text: str = "") -> tuple[in
 def run_up(folder: Path) -> subprocess.CompletedProcess[str]:
     """Starts a cluster that is expected not to start."""
     command = (sys.executable, "-m", "korder", "up", "--data-dir", str(folder), *BARE)
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603, ASYNC221
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
 
 
 async def test_what_was_made_outlives_ctrl_c_and_port_and_credentials_stay(tmp_path: Path) -> None:

@@ -101,15 +101,21 @@ def _read_protobuf(body: bytes, resource: Resource, expected: str) -> Object:
 
 
 def _check_header(value: Object, expected: str, body: bytes) -> None:
+    problem = header_problem(value)
+    if problem:
+        raise _unrecognized(expected, problem, body)
+
+
+def header_problem(value: Object) -> str:
+    """Why kind and version of an object cannot be read, if so; takes out those that are null."""
     for member in ("apiVersion", "kind"):
         found = value.get(member)
         if found is None:
             value.pop(member, None)
         elif not isinstance(found, str):
             told = f"json: cannot unmarshal {go_type(found)} into Go struct field .{member} of type string"
-            raise _unrecognized(
-                expected, f"couldn't get version/kind; json parse error: {told}", body
-            )
+            return f"couldn't get version/kind; json parse error: {told}"
+    return ""
 
 
 def check_named(body: bytes, value: Object, resource: Resource) -> None:

@@ -167,6 +167,9 @@ def _understood(call: Call, options: WriteOptions, made: Any, shown: str) -> Obj
     obj: Object = bodies.decode_json(documents.encode(made))[0]
     if _media(call) == STRATEGIC:
         obj |= {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
+    problem = bodies.header_problem(obj)
+    if problem:
+        raise _invalid(shown, problem)
     try:
         incoming.check_kind(call, obj)
         unknown = incoming.understood(call, obj)
