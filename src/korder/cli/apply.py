@@ -11,9 +11,9 @@ from korder.api.plan import PatchType
 from korder.cli import documents, served
 from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
 from korder.cli.documents import Document
-from korder.cli.served import Served
+from korder.cli.served import Served, UnknownWord
 from korder.kube.client import Client
-from korder.kube.errors import ApiError, Conflict, KubeError, NotFound
+from korder.kube.errors import ApiError, Conflict, NotFound
 
 PATIENCE = 30.0
 """Seconds to wait for a kind that an earlier document has just defined."""
@@ -21,7 +21,8 @@ PATIENCE = 30.0
 
 def run(
     files: Annotated[
-        list[str], typer.Option("--filename", "-f", help="A file, a folder, or - for input.")
+        list[str],
+        typer.Option("--filename", "-f", metavar="FILE", help="A file, a folder, or - for input."),
     ],
     namespace: Namespace = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only ask what would happen.")] = False,
@@ -46,19 +47,20 @@ async def _apply(
     context: str | None,
 ) -> bool:
     """Applies all of them, whatever becomes of one, and says whether all went well."""
-    well = True
+    well, defined = True, set[tuple[str, str]]()
     async with desk(kubeconfig, context, namespace) as at:
         for document in found:
             try:
-                print(await _apply_one(at, document, dry_run=dry_run, force=force), flush=True)
-            except ApiError as error:
+                each = await _kind(at, document, defined)
+                print(await _apply_one(at, each, document, dry_run, force), flush=True)
+                defined |= {document.defines} if document.defines and not dry_run else set()
+            except (ApiError, UnknownWord) as error:
                 well = False
                 typer.echo(f"{document.place}: {_told(error)}", err=True)
     return well
 
 
-async def _apply_one(at: Desk, document: Document, *, dry_run: bool, force: bool) -> str:
-    each = at.catalog.of(document.api_version, document.kind) or await _defined(at.client, document)
+async def _apply_one(at: Desk, each: Served, document: Document, dry_run: bool, force: bool) -> str:
     where = str(document.metadata.get("namespace") or at.namespace)
     key = Key(where if each.kind.namespaced else "", document.name)
     before = await _look(at.client, each, key)
@@ -66,21 +68,28 @@ async def _apply_one(at: Desk, document: Document, *, dry_run: bool, force: bool
         each.kind, key, document.body, PatchType.APPLY, dry_run=dry_run, force=force
     )
     suffix = " (dry run)" if dry_run else ""
-    return f"{each.kind}/{document.name} {_outcome(before, applied)}{suffix}"
+    return f"{each.called(document.name)} {_outcome(before, applied)}{suffix}"
 
 
-async def _defined(client: Client, document: Document) -> Served:
-    """Waits for a kind that is not served yet, because its definition was applied just now."""
+async def _kind(at: Desk, document: Document, defined: set[tuple[str, str]]) -> Served:
+    """Finds the kind of a document; one that was defined just now is waited for."""
+    found = at.catalog.of(document.api_version, document.kind)
+    if found is None and (document.group, document.kind) in defined:
+        found = await _awaited(at.client, document)
+    if found is None:
+        raise UnknownWord(f"the server does not serve {document.kind} of {document.api_version}")
+    return found
+
+
+async def _awaited(client: Client, document: Document) -> Served | None:
     message = f"waiting for {document.kind} of {document.api_version}"
     with Console(stderr=True).status(message):
-        for _ in range(int(PATIENCE / 0.5)):
-            each = (await served.discover(client)).of(document.api_version, document.kind)
-            if each is not None:
-                return each
-            await asyncio.sleep(0.5)
-    raise KubeError(
-        f"{document.place}: the server does not serve {document.kind} of {document.api_version}"
-    )
+        for _ in range(int(PATIENCE / 0.1)):
+            found = (await served.discover(client)).of(document.api_version, document.kind)
+            if found is not None:
+                return found
+            await asyncio.sleep(0.1)
+    return None
 
 
 async def _look(client: Client, each: Served, key: Key) -> Object | None:
@@ -97,7 +106,7 @@ def _outcome(before: Object | None, applied: Object) -> str:
     return "unchanged" if same else "configured"
 
 
-def _told(error: ApiError) -> str:
+def _told(error: ApiError | UnknownWord) -> str:
     if isinstance(error, Conflict):
         return f"{error} (--force takes the fields over)"
     return str(error)

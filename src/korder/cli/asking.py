@@ -14,13 +14,41 @@ from korder.cli.served import Catalog, Served
 from korder.cli.session import cluster, home
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
+from korder.kube.request import Selection
 
-Kubeconfig = Annotated[str | None, typer.Option(help="The kubeconfig to use.")]
-Context = Annotated[str | None, typer.Option(help="The context of the kubeconfig.")]
-Namespace = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="The namespace; the context's if not given.")
+Kubeconfig = Annotated[
+    str | None,
+    typer.Option(metavar="PATH", help="The kubeconfig to use; `embedded` for that of `korder up`."),
 ]
-Labels = Annotated[str, typer.Option("--selector", "-l", help="Only objects with these labels.")]
+Context = Annotated[str | None, typer.Option(metavar="NAME", help="The context of the kubeconfig.")]
+Namespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace", "-n", metavar="NAME", help="The namespace; the context's if not given."
+    ),
+]
+Everywhere = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Look everywhere.")]
+Labels = Annotated[
+    str,
+    typer.Option("--selector", "-l", metavar="LABELS", help="Only objects with these labels."),
+]
+What = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TYPE [NAME...]",
+        help="Such as pods, deploy/web, nodes node-1 node-2, order,ticket, or all and korder.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Objects of one kind: those that were named, or all that are selected."""
+
+    served: Served
+    selection: Selection
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +63,22 @@ class Desk:
         """Where an object of that name would be."""
         return Key(self.namespace if each.kind.namespaced else "", name)
 
+    def targets(self, words: Sequence[str], labels: str, *, everywhere: bool) -> list[Target]:
+        """Reads `TYPE`, `TYPE NAME...` or `TYPE/NAME...`."""
+        if len(words) == 1 and "/" not in words[0]:
+            return [
+                Target(each, Selection("" if everywhere else self.key(each, "").namespace, labels))
+                for each in self.catalog.find(words[0])
+            ]
+        if everywhere:
+            raise KubeError("a name is looked up in one namespace; leave out -A or the name")
+        if labels:
+            raise KubeError("say either names or -l, not both")
+        names = dict[Served, list[str]]()
+        for each, name in self.named(words):
+            names.setdefault(each, []).append(name)
+        return [Target(each, self._only(each, of), tuple(of)) for each, of in names.items()]
+
     def named(self, words: Sequence[str]) -> list[tuple[Served, str]]:
         """Reads `TYPE NAME...` or `TYPE/NAME...`."""
         if all("/" in word for word in words):
@@ -44,6 +88,9 @@ class Desk:
             raise KubeError("say either TYPE NAME... or TYPE/NAME..., not both")
         each = one(self.catalog, words[0])
         return [(each, name) for name in words[1:]]
+
+    def _only(self, each: Served, names: list[str]) -> Selection:
+        return Selection(self.key(each, "").namespace, "", f"metadata.name={names[0]}")
 
 
 def one(catalog: Catalog, word: str) -> Served:

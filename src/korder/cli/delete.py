@@ -1,6 +1,7 @@
 """`korder delete`: removes objects and waits until they are gone."""
 
 import asyncio
+import sys
 from typing import Annotated
 
 from rich.console import Console
@@ -15,9 +16,13 @@ from korder.kube.request import Propagation
 
 
 def run(
-    what: Annotated[list[str] | None, typer.Argument(help="TYPE NAME... or TYPE/NAME...")] = None,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TYPE NAME...", help="Such as pods web-1 web-2, or deploy/web."),
+    ] = None,
     files: Annotated[
-        list[str] | None, typer.Option("--filename", "-f", help="What is in these manifests.")
+        list[str] | None,
+        typer.Option("--filename", "-f", metavar="FILE", help="What is in these manifests."),
     ] = None,
     namespace: Namespace = None,
     wait: Annotated[bool, typer.Option(help="Wait until they are gone.")] = True,
@@ -29,8 +34,10 @@ def run(
 ) -> None:
     """Remove objects."""
     if bool(what) == bool(files):
-        raise typer.BadParameter("name objects, or manifests with -f")
-    asyncio.run(_delete(what or [], files or [], namespace, wait, grace, kubeconfig, context))
+        raise typer.BadParameter("name either objects, or manifests with -f")
+    work = _delete(what or [], files or [], namespace, wait, grace, kubeconfig, context)
+    if not asyncio.run(work):
+        raise typer.Exit(1)
 
 
 async def _delete(
@@ -41,18 +48,23 @@ async def _delete(
     grace: int | None,
     kubeconfig: str | None,
     context: str | None,
-) -> None:
+) -> bool:
+    """Deletes all of them, and says whether all were there."""
+    well = True
     async with desk(kubeconfig, context, namespace) as at:
-        targets = _named(at, what) if what else _in_files(at, files)
-        absent = [target for target in targets if not await _begin(at, *target, grace)]
+        going = list[tuple[Served, Key, str]]()
+        for each, key in _named(at, what) if what else _in_files(at, files):
+            try:
+                going.append((each, key, await _begin(at, each, key, grace)))
+            except NotFound as error:
+                well = False
+                print(f"korder: {error}", file=sys.stderr)
         if wait:
             with Console(stderr=True).status("waiting until they are gone") as status:
-                for each, key in targets:
-                    status.update(f"waiting until {each.kind}/{key.name} is gone")
-                    await _gone(at, each, key)
-        if absent:
-            names = ", ".join(f"{each.kind}/{key}" for each, key in absent)
-            raise KubeError(f"not found: {names}")
+                for each, key, uid in going:
+                    status.update(f"waiting until {each.called(key.name)} is gone")
+                    await _gone(at, each, key, uid)
+    return well
 
 
 def _named(at: Desk, what: list[str]) -> list[tuple[Served, Key]]:
@@ -68,26 +80,24 @@ def _in_files(at: Desk, files: list[str]) -> list[tuple[Served, Key]]:
     for document in reversed(documents.read(files)):
         each = at.catalog.of(document.api_version, document.kind)
         if each is None:
-            raise KubeError(f"{document.place}: the server does not serve {document.kind}")
+            raise KubeError(
+                f"{document.place}: the server does not serve {document.kind} of {document.api_version}"
+            )
         where = str(document.metadata.get("namespace") or at.namespace)
         found.append((each, Key(where if each.kind.namespaced else "", document.name)))
     return found
 
 
-async def _begin(at: Desk, each: Served, key: Key, grace: int | None) -> bool:
-    try:
-        await at.client.delete(
-            each.kind, key, grace_seconds=grace, propagation=Propagation.BACKGROUND
-        )
-    except NotFound:
-        return False
-    print(f"{each.kind}/{key.name} deleted", flush=True)
-    return True
+async def _begin(at: Desk, each: Served, key: Key, grace: int | None) -> str:
+    """Asks for the deletion; returns whose it is, because another of the same name may follow at once."""
+    uid = (await at.client.get(each.kind, key)).metadata.uid
+    await at.client.delete(each.kind, key, grace_seconds=grace, propagation=Propagation.BACKGROUND)
+    print(f"{each.called(key.name)} deleted", flush=True)
+    return uid
 
 
-async def _gone(at: Desk, each: Served, key: Key) -> None:
+async def _gone(at: Desk, each: Served, key: Key, uid: str) -> None:
     try:
-        uid = (await at.client.get(each.kind, key)).metadata.uid
         while (await at.client.get(each.kind, key)).metadata.uid == uid:
             await asyncio.sleep(0.2)
     except NotFound:

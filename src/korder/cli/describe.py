@@ -2,24 +2,29 @@
 
 import asyncio
 from datetime import datetime
-from typing import Annotated
+import sys
 
 import msgspec
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 import typer
 import yaml
 
-from korder.api import codec
+from korder.api import codec, duration
 from korder.api.core import ReportedCondition
 from korder.api.meta import JSON, Base, Object
-from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
+from korder.cli import tables
+from korder.cli.asking import Context, Desk, Kubeconfig, Labels, Namespace, What, desk
 from korder.cli.served import Served
+from korder.cli.tables import Layout
 from korder.kube import request as requests
+from korder.kube.errors import NotFound
 from korder.kube.request import Page, Selection
 from korder.runtime.clock import SystemClock
 
-_NOISE = frozenset({"managedFields", "resourceVersion", "uid", "generation", "selfLink"})
+_NOISE = frozenset(
+    {"name", "managedFields", "resourceVersion", "uid", "generation", "creationTimestamp"}
+)
+_NOTHING: tuple[JSON, ...] = (None, "", [], {})
 
 
 class _Event(Object):
@@ -36,73 +41,121 @@ class _Events(Base):
 
 
 def run(
-    what: Annotated[list[str], typer.Argument(help="TYPE NAME... or TYPE/NAME...")],
+    what: What,
     namespace: Namespace = None,
+    labels: Labels = "",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
     """Show everything about objects, with their conditions and events."""
-    asyncio.run(_describe(what, namespace, kubeconfig, context))
+    if not asyncio.run(_describe(what, namespace, labels, kubeconfig, context)):
+        raise typer.Exit(1)
 
 
 async def _describe(
-    what: list[str], namespace: str | None, kubeconfig: str | None, context: str | None
-) -> None:
+    what: list[str], namespace: str | None, labels: str, kubeconfig: str | None, context: str | None
+) -> bool:
+    """Shows all of them, and says whether all that were named are there."""
+    shown, well = 0, True
     async with desk(kubeconfig, context, namespace) as at:
-        targets = at.named(what)
-        if not targets:
-            (each,) = at.catalog.find(what[0])
-            names = await at.client.list(each.kind, at.key(each, "").namespace)
-            targets = [(each, item.metadata.name) for item in names.items]
-        for each, name in targets:
-            await _show(at, each, name)
+        for target in at.targets(what, labels, everywhere=False):
+            for name in target.names or await _names(at, target.served, target.selection):
+                if shown:
+                    print()
+                try:
+                    await _show(at, target.served, name)
+                except NotFound as error:
+                    well = False
+                    print(f"korder: {error}", file=sys.stderr)
+                shown += 1
+    if not shown:
+        print("nothing found", file=sys.stderr)
+    return well
+
+
+async def _names(at: Desk, each: Served, selection: Selection) -> list[str]:
+    found = await at.client.list(each.kind, selection.namespace, labels=selection.labels)
+    return [item.metadata.name for item in found.items]
 
 
 async def _show(at: Desk, each: Served, name: str) -> None:
-    obj: dict[str, JSON] = msgspec.json.decode(
-        await at.client.raw(requests.get(each.kind, at.key(each, name)))
-    )
+    body = await at.client.raw(requests.get(each.kind, at.key(each, name)))
+    obj: dict[str, JSON] = msgspec.json.decode(body)
     head = codec.convert(obj, Object)
-    metadata = obj["metadata"]
-    assert isinstance(metadata, dict)  # noqa: S101  every object has one
-    status = obj.get("status")
-    conditions = status.pop("conditions", None) if isinstance(status, dict) else None
-    rest = {k: v for k, v in obj.items() if k not in ("apiVersion", "kind", "metadata") and v}
+    metadata, status = _dict(obj.get("metadata")), _dict(obj.get("status"))
+    conditions = status.pop("conditions", None)
+    rest = {k: v for k, v in obj.items() if k not in ("apiVersion", "kind", "metadata", "status")}
     about = {k: v for k, v in metadata.items() if k not in _NOISE}
-    console = Console(highlight=False)
-    console.print(f"[bold]{head.kind}[/bold] {name}")
-    print(yaml.safe_dump({**about, **rest}, sort_keys=False, allow_unicode=True), end="")
     now = SystemClock().now()
+    tables.show([Text.assemble((head.kind, "bold"), f" {name}, {_age(head, now)}")])
+    told = _told({**about, "status": status, **rest})
+    if told:
+        print(yaml.safe_dump(told, sort_keys=False, allow_unicode=True), end="")
     if isinstance(conditions, list):
-        console.print("[bold]Conditions[/bold]")
-        console.print(_conditions(conditions, now))
-    console.print("[bold]Events[/bold]")
-    console.print(await _events(at, head, now))
+        _section("Conditions", _conditions(conditions, now))
+    if head.kind == "Node":
+        _section("Pods", await _pods(at, name))
+    _section("Events", await _events(at, head, now))
 
 
-def _conditions(conditions: list[JSON], now: datetime) -> Table:
-    table = _plain("TYPE", "STATUS", "SINCE", "REASON", "MESSAGE")
-    for raw in conditions:
-        each = codec.convert(raw, ReportedCondition)
-        since = _ago(each.last_transition_time, now)
-        table.add_row(each.type, each.status, since, each.reason, each.message)
-    return table
+def _dict(value: JSON) -> dict[str, JSON]:
+    return value if isinstance(value, dict) else {}
 
 
-async def _events(at: Desk, about: Object, now: datetime) -> Table | str:
+def _told(value: JSON) -> JSON:
+    """Leaves out what tells a reader nothing: empty members, and the token every pod gets."""
+    if isinstance(value, dict):
+        told = {name: _told(member) for name, member in value.items()}
+        return {name: member for name, member in told.items() if member not in _NOTHING}
+    if isinstance(value, list):
+        return [_told(item) for item in value if not _is_token(item)]
+    return value
+
+
+def _is_token(item: JSON) -> bool:
+    return str(_dict(item).get("name", "")).startswith("kube-api-access-")
+
+
+def _age(head: Object, now: datetime) -> str:
+    made = head.metadata.creation_timestamp
+    dying = ", being deleted" if head.metadata.deletion_timestamp else ""
+    return f"{_ago(made, now)} old{dying}" if made else "of unknown age"
+
+
+def _section(title: str, lines: list[Text]) -> None:
+    print()
+    tables.show([Text(f"{title}", style="bold"), *lines] if lines else [Text(f"{title}: none")])
+
+
+def _conditions(conditions: list[JSON], now: datetime) -> list[Text]:
+    read = [codec.convert(raw, ReportedCondition) for raw in conditions]
+    return _indented(
+        ["TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"],
+        [[c.type, c.status, _ago(c.last_transition_time, now), c.reason, c.message] for c in read],
+    )
+
+
+async def _pods(at: Desk, node: str) -> list[Text]:
+    (pods,) = at.catalog.find("pods")
+    found = await tables.read(at.client, pods, Selection("", "", f"spec.nodeName={node}"))
+    columns = found.column_definitions
+    return _indented(
+        tables.titles(columns, namespaces=True),
+        [tables.cells(columns, row, namespaces=True) for row in found.rows],
+    )
+
+
+async def _events(at: Desk, about: Object, now: datetime) -> list[Text]:
     (events,) = at.catalog.find("events")
     selection = Selection(
         about.metadata.namespace or "default", "", f"involvedObject.uid={about.metadata.uid}"
     )
     body = await at.client.raw(requests.list_page(events.kind, selection, Page()))
-    found = codec.decode(body, _Events).items
-    if not found:
-        return "  none"
-    table = _plain("TYPE", "REASON", "AGE", "COUNT", "MESSAGE")
-    for each in sorted(found, key=lambda event: _when(event) or now):
-        age = _ago(_when(each), now)
-        table.add_row(each.type, each.reason, age, str(each.count), each.message)
-    return table
+    found = sorted(codec.decode(body, _Events).items, key=lambda event: _when(event) or now)
+    return _indented(
+        ["TYPE", "REASON", "AGE", "COUNT", "MESSAGE"],
+        [[e.type, e.reason, _ago(_when(e), now), str(e.count or 1), e.message] for e in found],
+    )
 
 
 def _when(event: _Event) -> datetime | None:
@@ -110,17 +163,9 @@ def _when(event: _Event) -> datetime | None:
 
 
 def _ago(instant: datetime | None, now: datetime) -> str:
-    if instant is None:
-        return ""
-    seconds = max(0, int((now - instant).total_seconds()))
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
-        if seconds >= 2 * size:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
+    return "" if instant is None else duration.human(int((now - instant).total_seconds()))
 
 
-def _plain(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=True, header_style="dim")
-    for column in columns:
-        table.add_column(column)
-    return table
+def _indented(titles: list[str], rows: list[list[str]]) -> list[Text]:
+    lines = Layout(titles).lines(rows) if rows else []
+    return [Text.assemble("  ", line) for line in lines]

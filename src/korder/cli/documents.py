@@ -27,27 +27,50 @@ class Document(NamedTuple):
         return str(self.body.get("apiVersion") or "")
 
     @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
+
+    @property
     def kind(self) -> str:
         return str(self.body.get("kind") or "")
 
     @property
     def metadata(self) -> dict[str, JSON]:
-        found = self.body.get("metadata")
-        return found if isinstance(found, dict) else {}
+        return _member(self.body, "metadata")
 
     @property
     def name(self) -> str:
         return str(self.metadata.get("name") or "")
 
+    @property
+    def defines(self) -> tuple[str, str] | None:
+        """The group and kind it brings into the cluster, if it is a definition."""
+        if self.kind != "CustomResourceDefinition":
+            return None
+        spec = _member(self.body, "spec")
+        return str(spec.get("group")), str(_member(spec, "names").get("kind"))
+
+
+def _member(body: dict[str, JSON], name: str) -> dict[str, JSON]:
+    found = body.get(name)
+    return found if isinstance(found, dict) else {}
+
 
 def read(paths: list[str]) -> list[Document]:
-    """Reads everything, in the order in which it is named; lists are taken apart."""
-    return [document for path in paths for document in _read(path)]
+    """Reads everything, in the order in which it is named; lists are taken apart.
+
+    Raises:
+        KubeError: a file cannot be read or does not hold objects.
+    """
+    found = [document for path in paths for document in _read(path)]
+    if not found:
+        raise KubeError(f"{', '.join(paths)}: there is no object in it")
+    return found
 
 
 def _read(path: str) -> Iterator[Document]:
     if path == "-":
-        yield from _documents(sys.stdin.read(), "standard input")
+        yield from _documents(sys.stdin.buffer.read(), "standard input")
         return
     where = Path(path)
     files = (
@@ -56,13 +79,17 @@ def _read(path: str) -> Iterator[Document]:
     if not files:
         raise KubeError(f"{path} holds no .yaml, .yml or .json file")
     for file in files:
-        yield from _documents(file.read_text(), str(file))
+        yield from _documents(file.read_bytes(), str(file))
 
 
-def _documents(text: str, source: str) -> Iterator[Document]:
+def _documents(content: bytes, source: str) -> Iterator[Document]:
     try:
-        parsed = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
+        parsed = list(yaml.safe_load_all(content))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise KubeError(f"{source} is not YAML: {error.problem}{where}") from error
+    except (yaml.YAMLError, ValueError) as error:
         raise KubeError(f"{source} is not YAML: {' '.join(str(error).split())}") from error
     for number, body in enumerate(parsed, 1):
         if body is not None:

@@ -1,4 +1,4 @@
-"""`korder get` and `korder watch`: objects as tables, as YAML, as JSON, or as they change."""
+"""`korder get`: objects as tables, as YAML, as JSON, or only their names."""
 
 import asyncio
 from enum import StrEnum
@@ -7,21 +7,26 @@ import sys
 from typing import Annotated
 
 import msgspec
-from rich.console import Console
-from rich.live import Live
 import typer
 import yaml
 
 from korder.api.meta import JSON
 from korder.cli import tables
-from korder.cli.asking import Context, Desk, Kubeconfig, Labels, Namespace, desk, one
-from korder.cli.served import Served
-from korder.cli.tables import Row
+from korder.cli.asking import (
+    Context,
+    Desk,
+    Everywhere,
+    Kubeconfig,
+    Labels,
+    Namespace,
+    Target,
+    What,
+    desk,
+)
+from korder.cli.tables import Layout, Table
 from korder.kube import request as requests
-from korder.kube.request import Page, Selection
-
-What = Annotated[list[str], typer.Argument(help="TYPE, TYPE NAME... or TYPE/NAME...")]
-Everywhere = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Look everywhere.")]
+from korder.kube.errors import NotFound
+from korder.kube.request import Page
 
 
 class Form(StrEnum):
@@ -39,24 +44,13 @@ def run(
     namespace: Namespace = None,
     everywhere: Everywhere = False,
     labels: Labels = "",
-    output: Annotated[Form, typer.Option("--output", "-o", help="The form.")] = Form.TABLE,
+    output: Annotated[Form, typer.Option("--output", "-o", help="How to show them.")] = Form.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Show objects."""
-    asyncio.run(_get(what, namespace, everywhere, labels, output, kubeconfig, context))
-
-
-def watch(
-    what: What,
-    namespace: Namespace = None,
-    everywhere: Everywhere = False,
-    labels: Labels = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-) -> None:
-    """Show objects and follow their changes until Ctrl-C."""
-    asyncio.run(_watch(what, namespace, everywhere, labels, kubeconfig, context))
+    """Show objects, such as `korder get nodes` or `korder get pods -A -o wide`."""
+    if not asyncio.run(_get(what, namespace, everywhere, labels, output, kubeconfig, context)):
+        raise typer.Exit(1)
 
 
 async def _get(
@@ -67,103 +61,106 @@ async def _get(
     output: Form,
     kubeconfig: str | None,
     context: str | None,
-) -> None:
+) -> bool:
+    """Shows what there is, and says whether everything that was named is there."""
     async with desk(kubeconfig, context, namespace) as at:
-        for each, selection in _selections(at, what, everywhere, labels):
-            if output in (Form.TABLE, Form.WIDE):
-                await _show_table(at, each, selection, everywhere, wide=output is Form.WIDE)
-            else:
-                await _show_objects(at, each, selection, output)
+        targets = at.targets(what, labels, everywhere=everywhere)
+        if output in (Form.TABLE, Form.WIDE):
+            return await _show_tables(at, targets, wide=output is Form.WIDE, namespaces=everywhere)
+        return await _show_objects(at, targets, output)
 
 
-def _selections(
-    at: Desk, what: list[str], everywhere: bool, labels: str
-) -> list[tuple[Served, Selection]]:
-    where = "" if everywhere else at.namespace
-    if len(what) == 1 and "/" not in what[0]:
-        return [
-            (each, Selection(where if each.kind.namespaced else "", labels))
-            for each in at.catalog.find(what[0])
-        ]
-    return [
-        (each, Selection(at.key(each, name).namespace, labels, f"metadata.name={name}"))
-        for each, name in at.named(what)
-    ]
+async def _show_tables(at: Desk, targets: list[Target], *, wide: bool, namespaces: bool) -> bool:
+    several = len({target.served for target in targets}) > 1
+    missing, blank = list[NotFound](), False
+    for target, table in [(target, await _read(at, target, missing)) for target in targets]:
+        if not table.rows:
+            continue
+        look = {"wide": wide, "namespaces": namespaces and target.served.kind.namespaced}
+        prefix = target.served.called("") if several else ""
+        columns = table.column_definitions
+        rows = [tables.cells(columns, row, prefix=prefix, **look) for row in table.rows]
+        lines = Layout(tables.titles(columns, **look)).lines(rows)
+        if blank:
+            print()
+        tables.show(lines)
+        blank = True
+    if not blank and not missing:
+        where = "" if namespaces or not _is_local(targets) else f" in the namespace {at.namespace}"
+        print(f"nothing found{where}", file=sys.stderr)
+    return _told(missing)
 
 
-async def _show_table(
-    at: Desk, each: Served, selection: Selection, everywhere: bool, *, wide: bool
-) -> None:
-    if selection.fields:
-        await at.client.get(each.kind, at.key(each, selection.fields.partition("=")[2]))
-    table = await tables.read(at.client, each, selection)
-    if not table.rows:
-        where = f" in the namespace {selection.namespace}" if selection.namespace else ""
-        print(f"no {each.kind}{where}", file=sys.stderr)
-        return
-    namespaces = everywhere and each.kind.namespaced
-    drawn = tables.drawn(table.column_definitions, table.rows, wide=wide, namespaces=namespaces)
-    _console().print(drawn)
+def _is_local(targets: list[Target]) -> bool:
+    return any(target.served.kind.namespaced for target in targets)
 
 
-async def _show_objects(at: Desk, each: Served, selection: Selection, output: Form) -> None:
-    if selection.fields:
-        name = selection.fields.partition("=")[2]
-        body = await at.client.raw(requests.get(each.kind, at.key(each, name)))
-    else:
-        body = await at.client.raw(requests.list_page(each.kind, selection, Page()))
-    obj: dict[str, JSON] = msgspec.json.decode(body)
+async def _read(at: Desk, target: Target, missing: list[NotFound]) -> Table:
+    """Reads a table; objects of one kind that were named are put into one."""
+    if not target.names:
+        return await tables.read(at.client, target.served, target.selection)
+    parts = list[Table]()
+    for name in target.names:
+        try:
+            parts.append(
+                await tables.read_one(at.client, target.served, at.key(target.served, name))
+            )
+        except NotFound as error:
+            missing.append(error)
+    rows = tuple(row for part in parts for row in part.rows)
+    return msgspec.structs.replace(parts[0], rows=rows) if parts else Table()
+
+
+async def _show_objects(at: Desk, targets: list[Target], output: Form) -> bool:
+    missing, found = list[NotFound](), list[tuple[Target, dict[str, JSON]]]()
+    for target in targets:
+        found += [(target, item) for item in await _objects(at, target, missing)]
     if output is Form.NAME:
-        for item in obj.get("items", [obj]):  # type: ignore[union-attr]
-            print(f"{each.kind}/{item['metadata']['name']}")  # type: ignore[index,call-overload]
-    elif output is Form.JSON:
-        print(json.dumps(obj, indent=4))
+        for target, item in found:
+            print(target.served.called(str(_metadata(item)["name"])))
+        return _told(missing)
+    bodies: list[JSON] = [_shown(target, item) for target, item in found]
+    alone = len(bodies) == 1 and sum(len(target.names) for target in targets) == 1
+    shown: JSON = bodies[0] if alone else {"apiVersion": "v1", "kind": "List", "items": bodies}
+    if not alone and missing:
+        return _told(missing)
+    if output is Form.JSON:
+        print(json.dumps(shown, indent=4, ensure_ascii=False))
     else:
-        print(yaml.safe_dump(obj, sort_keys=False, allow_unicode=True), end="")
+        print(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), end="")
+    return _told(missing)
 
 
-async def _watch(
-    what: list[str],
-    namespace: str | None,
-    everywhere: bool,
-    labels: str,
-    kubeconfig: str | None,
-    context: str | None,
-) -> None:
-    async with desk(kubeconfig, context, namespace) as at:
-        one(at.catalog, what[0].partition("/")[0])
-        ((each, selection), *_) = _selections(at, what, everywhere, labels)
-        await _follow(at, each, selection, everywhere=everywhere and each.kind.namespaced)
+async def _objects(at: Desk, target: Target, missing: list[NotFound]) -> list[dict[str, JSON]]:
+    if not target.names:
+        request = requests.list_page(target.served.kind, target.selection, Page())
+        listed: list[dict[str, JSON]] = msgspec.json.decode(await at.client.raw(request))["items"]
+        return listed
+    found = list[dict[str, JSON]]()
+    for name in target.names:
+        request = requests.get(target.served.kind, at.key(target.served, name))
+        try:
+            found.append(msgspec.json.decode(await at.client.raw(request)))
+        except NotFound as error:
+            missing.append(error)
+    return found
 
 
-async def _follow(at: Desk, each: Served, selection: Selection, *, everywhere: bool) -> None:
-    """Keeps one table up to date on a terminal; elsewhere prints each change below the last."""
-    table = await tables.read(at.client, each, selection)
-    columns, console = table.column_definitions, _console()
-    rows = {_id(row): row for row in table.rows}
-    drawn = tables.drawn(columns, table.rows, wide=False, namespaces=everywhere)
-    changes = tables.follow(at.client, each, selection, table.metadata.resource_version)
-    if not console.is_terminal:
-        console.print(drawn)
-        async for word, change in changes:
-            for row in change.rows:
-                print(word.lower(), row.object.metadata.name, *row.cells[1:], sep="  ", flush=True)
-        return
-    with Live(drawn, console=console, auto_refresh=False) as live:
-        async for word, change in changes:
-            for row in change.rows:
-                if word == "DELETED":
-                    rows.pop(_id(row), None)
-                else:
-                    rows[_id(row)] = row
-            ordered = [rows[name] for name in sorted(rows)]
-            update = tables.drawn(columns, ordered, wide=False, namespaces=everywhere)
-            live.update(update, refresh=True)
+def _shown(target: Target, item: dict[str, JSON]) -> dict[str, JSON]:
+    """An object as people want to see it: with its kind, which lists leave out, and without who owns which field."""
+    kind = target.served.kind
+    metadata = {k: v for k, v in _metadata(item).items() if k != "managedFields"}
+    rest = {k: v for k, v in item.items() if k not in ("apiVersion", "kind", "metadata")}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **rest}
 
 
-def _id(row: Row) -> tuple[str, str]:
-    return row.object.metadata.namespace, row.object.metadata.name
+def _metadata(item: dict[str, JSON]) -> dict[str, JSON]:
+    metadata = item["metadata"]
+    assert isinstance(metadata, dict)  # noqa: S101  every object has one
+    return metadata
 
 
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else 10_000, soft_wrap=True, highlight=False)
+def _told(missing: list[NotFound]) -> bool:
+    for error in missing:
+        print(f"korder: {error}", file=sys.stderr)
+    return not missing

@@ -6,7 +6,7 @@ import shutil
 
 import typer
 
-from korder.cli.places import kubeconfig_of_embedded
+from korder.cli.places import EMBEDDED, chosen_kubeconfig
 from korder.kube.errors import ConfigError
 
 HOW_TO_GET_ONE = (
@@ -16,12 +16,11 @@ HOW_TO_GET_ONE = (
 
 
 def run(context: typer.Context) -> None:
-    """Run kubectl on the embedded cluster."""
+    """Run kubectl on the embedded cluster, or on that of KUBECONFIG if it is set."""
     program = shutil.which("kubectl")
     if program is None:
         raise ConfigError(HOW_TO_GET_ONE)
     environment = dict(os.environ)
-    ours = kubeconfig_of_embedded()
-    if "KUBECONFIG" not in environment and ours.exists():
-        environment["KUBECONFIG"] = str(ours)
+    if not environment.get("KUBECONFIG"):
+        environment["KUBECONFIG"] = chosen_kubeconfig(EMBEDDED) or ""
     os.execve(program, [Path(program).name, *context.args], environment)  # noqa: S606  it replaces this process

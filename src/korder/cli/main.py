@@ -1,42 +1,37 @@
-"""The command `korder`: one file per verb, and one place where an error becomes a sentence and an exit code."""
+"""The command `korder`: one file per verb, and one place where an error becomes a sentence and an exit code.
 
+Only the verb that is asked for is imported: the embedded cluster alone takes a second, and `korder get` shall not pay for it.
+"""
+
+from importlib import import_module
 from importlib.metadata import version
 import sys
 from typing import Annotated
 
 import typer
 
-from korder.cli import apply, delete, describe, get, install, kubectl, manager, manifests, up
 from korder.kube.errors import KubeError
 from korder.net.http import NetError
 
-app = typer.Typer(
-    name="korder",
-    help="Books capacity on Kubernetes.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("up")(up.run)
-app.command("get")(get.run)
-app.command("watch")(get.watch)
-app.command("apply")(apply.run)
-app.command("describe")(describe.run)
-app.command("delete")(delete.run)
-app.command(
+VERBS = (
+    "up",
+    "get",
+    "watch",
+    "apply",
+    "describe",
+    "delete",
     "kubectl",
-    context_settings={
-        "allow_extra_args": True,
-        "ignore_unknown_options": True,
-        "help_option_names": [],
-    },
-)(kubectl.run)
-app.command("manager")(manager.run)
-app.command("install")(install.run)
-app.command("manifests")(manifests.run)
+    "manager",
+    "install",
+    "manifests",
+)
+_ALL_ARGUMENTS = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": list[str](),
+}
 
 
-@app.command("version")
 def show_version() -> None:
     """Print the version."""
     print(version("korder"))
@@ -48,8 +43,7 @@ def _version_asked(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
+def _options(
     _: Annotated[
         bool,
         typer.Option(
@@ -57,14 +51,29 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Books capacity on Kubernetes."""
+    """Books capacity on Kubernetes. `korder up` starts a cluster to try it on."""
+
+
+def command(asked: str) -> typer.Typer:
+    """The command with the verb that is asked for, or with all verbs if it is none of them."""
+    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    app.callback()(_options)
+    for verb in [asked] if asked in VERBS else VERBS:
+        run = import_module(f"korder.cli.{verb}").run
+        app.command(verb, context_settings=_ALL_ARGUMENTS if verb == "kubectl" else None)(run)
+    app.command("version")(show_version)
+    return app
 
 
 def main() -> None:
     """Runs the command line; what a user can cause ends in one sentence, never in a traceback."""
     try:
-        app()
-    except (KubeError, NetError, OSError) as error:
+        command(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="korder")
+    except OSError as error:
+        told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"korder: {told}", file=sys.stderr)
+        sys.exit(1)
+    except (KubeError, NetError) as error:
         print(f"korder: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:

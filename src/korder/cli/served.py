@@ -6,6 +6,7 @@ aggregated discovery, so a kind that was defined a second ago is found.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+import difflib
 
 import msgspec
 
@@ -29,7 +30,6 @@ class _Resource(Base):
     response_kind: _ResponseKind = _ResponseKind()
     scope: str = ""
     singular_resource: str = ""
-    verbs: tuple[str, ...] = ()
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
 
@@ -61,9 +61,13 @@ class Served:
     """A kind, and the words for it."""
 
     kind: Kind[Object]
+    noun: str
     words: frozenset[str]
     categories: tuple[str, ...]
-    verbs: tuple[str, ...]
+
+    def called(self, name: str) -> str:
+        """How one object of it is named in answers: `deployment.apps/web`."""
+        return f"{self.noun}/{name}"
 
 
 class Catalog:
@@ -94,8 +98,15 @@ class Catalog:
                 return (each,)
         found = tuple(each for each in self._served if wanted in each.categories)
         if not found:
-            raise UnknownWord(f"the server has no resource of the name {word!r}")
+            raise UnknownWord(
+                f"the server has no resource of the name {word!r}{self._like(wanted)}"
+            )
         return tuple({each.kind.kind: each for each in reversed(found)}.values())[::-1]
+
+    def _like(self, wanted: str) -> str:
+        plain = {each.kind.plural for each in self._served}
+        near = difflib.get_close_matches(wanted, sorted(plain), n=1, cutoff=0.7)
+        return f"; is {near[0]!r} meant?" if near else ""
 
 
 async def discover(client: Client) -> Catalog:
@@ -131,4 +142,6 @@ def _served(group: str, version: str, resource: _Resource) -> Served:
     if group:
         words |= {f"{word}.{group}" for word in plain}
         words |= {f"{word}.{version}.{group}" for word in plain}
-    return Served(kind, frozenset(words), resource.categories, resource.verbs)
+    singular = resource.singular_resource or kind.kind.lower()
+    noun = f"{singular}.{group}" if group else singular
+    return Served(kind, noun, frozenset(words), resource.categories)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 import random
 
+from korder.cli.places import EMBEDDED, chosen_kubeconfig, kubeconfig_of_embedded
 from korder.kube import config, discovery
 from korder.kube.client import Client
 from korder.kube.connect import open_client
@@ -16,7 +17,7 @@ FIRST_ANSWER = 5.0
 
 def home(kubeconfig: str | None, context: str | None) -> str:
     """The namespace one is in: that of the pod, or of the kubeconfig's context."""
-    return config.load(kubeconfig, context).namespace
+    return config.load(chosen_kubeconfig(kubeconfig), context).namespace
 
 
 @asynccontextmanager
@@ -24,19 +25,32 @@ async def cluster(
     kubeconfig: str | None, context: str | None, rng: random.Random
 ) -> AsyncIterator[Client]:
     """Opens a client to a server that has already answered once."""
-    async with open_client(kubeconfig, context, now=SystemClock().now, rng=rng) as client:
-        await _greet(client.with_deadline(FIRST_ANSWER))
+    path = chosen_kubeconfig(kubeconfig)
+    async with open_client(path, context, now=SystemClock().now, rng=rng) as client:
+        try:
+            await _greet(client.with_deadline(FIRST_ANSWER))
+        except (Unreached, DeadlineExceeded) as error:
+            hint = _hint(config.load(path, context).source)
+            raise KubeError(f"cannot reach the API server: {error}{hint}") from error
         yield client
 
 
 async def _greet(client: Client) -> None:
     try:
         await discovery.server_version(client)
-    except (Unreached, DeadlineExceeded) as error:
-        raise KubeError(f"cannot reach the API server: {error}") from error
     except Unauthorized as error:
         raise KubeError(
             f"the API server does not accept these credentials (expired or wrong token?): {error}"
         ) from error
     except Forbidden:
         return  # some servers hide their version from strangers; what matters is asked for later
+
+
+def _hint(source: str) -> str:
+    """What to do about a server that is not there, when the embedded cluster may have been meant."""
+    ours = kubeconfig_of_embedded()
+    if source.startswith(str(ours)):
+        return "; `korder up` starts the embedded cluster again"
+    if ours.exists():
+        return f" (from {source}); --kubeconfig {EMBEDDED} means the cluster of `korder up`"
+    return f" (from {source})"

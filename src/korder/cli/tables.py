@@ -1,20 +1,22 @@
 """Objects as a server would print them: tables with the columns of their kind, once or as they change.
 
 `get`, `watch` and `describe` show them. The server makes the cells (`as=Table`), so custom kinds look as their authors
-meant them to.
+meant them to. Lines are as long as their cells and never cut: on a narrow terminal they go on below, in a pipe nothing is lost.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
+import sys
 
 import msgspec
-from rich.table import Table as RichTable
+from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
 from korder.api import codec
 from korder.api.codec import Raw
 from korder.api.machinery import Status
-from korder.api.meta import Base, ListMeta, Object
+from korder.api.meta import Base, Key, ListMeta, Object
 from korder.cli.served import Served
 from korder.kube import request as requests, stream
 from korder.kube.client import PAGE, Client
@@ -24,6 +26,7 @@ from korder.net.http import Request
 
 _AS_TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
 _SILENCE = 3600.0
+_GAP = 3
 
 _GOOD = frozenset({"Running", "Ready", "Active", "Bound", "True", "Complete", "Completed", "Open"})
 _BAD = frozenset({"Failed", "Error", "CrashLoopBackOff", "NotReady", "Lost", "Expired", "Evicted"})
@@ -58,6 +61,39 @@ class _Event(Base):
     object: msgspec.Raw
 
 
+class Layout:
+    """Columns under their titles, each as wide as the widest cell it has seen."""
+
+    def __init__(self, titles: Sequence[str]) -> None:
+        self._titles = titles
+        self._widths = [cell_len(title) for title in titles]
+
+    def lines(self, rows: Iterable[Sequence[str]]) -> list[Text]:
+        """The rows, below the titles."""
+        shown = [tuple(map(_printable, row)) for row in rows]
+        self._fit(shown)
+        return [Text(self._line(self._titles).plain, style="bold"), *map(self._line, shown)]
+
+    def line(self, row: Sequence[str]) -> Text:
+        """One row more."""
+        cells = tuple(map(_printable, row))
+        self._fit([cells])
+        return self._line(cells)
+
+    def _fit(self, rows: Iterable[Sequence[str]]) -> None:
+        for row in rows:
+            self._widths = [
+                max(*pair) for pair in zip(self._widths, map(cell_len, row), strict=True)
+            ]
+
+    def _line(self, cells: Sequence[str]) -> Text:
+        text = Text(no_wrap=True, overflow="ignore")
+        for cell, width in zip(cells, self._widths, strict=True):
+            text.append(cell, _style(cell)).append(" " * (width - cell_len(cell) + _GAP))
+        text.rstrip()
+        return text
+
+
 async def read(client: Client, served: Served, selection: Selection) -> Table:
     """Reads everything selected, page by page."""
     page, rows = Page(limit=PAGE), list[Row]()
@@ -68,6 +104,15 @@ async def read(client: Client, served: Served, selection: Selection) -> Table:
         if not table.metadata.continue_token:
             return msgspec.structs.replace(table, rows=tuple(rows))
         page = Page(limit=PAGE, continue_token=table.metadata.continue_token)
+
+
+async def read_one(client: Client, served: Served, key: Key) -> Table:
+    """Reads one object.
+
+    Raises:
+        NotFound: it is not there.
+    """
+    return _table(await client.raw(_as_table(requests.get(served.kind, key))))
 
 
 async def follow(
@@ -85,26 +130,51 @@ async def follow(
                     yield event.type, _table(bytes(event.object))
 
 
-def drawn(
-    columns: Sequence[Column], rows: Sequence[Row], *, wide: bool, namespaces: bool
-) -> RichTable:
-    """Draws rows for a terminal."""
-    shown = [place for place, column in enumerate(columns) if wide or not column.priority]
-    table = RichTable(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    if namespaces:
-        table.add_column("NAMESPACE", no_wrap=True)
-    for place in shown:
-        table.add_column(columns[place].name.upper(), no_wrap=True)
-    for row in rows:
-        cells = [_cell(row.cells[place]) for place in shown if place < len(row.cells)]
-        table.add_row(*([row.object.metadata.namespace] if namespaces else []), *cells)
-    return table
+def titles(columns: Sequence[Column], *, wide: bool = False, namespaces: bool = False) -> list[str]:
+    """The titles of the columns that are shown."""
+    shown = [column.name.upper() for column in columns if wide or not column.priority]
+    return ["NAMESPACE", *shown] if namespaces else shown
 
 
-def _cell(value: object) -> Text:
-    text = "<none>" if value is None else str(value)
-    word = text.partition(",")[0]
-    return Text(text, style="green" if word in _GOOD else "red" if word in _BAD else "")
+def cells(
+    columns: Sequence[Column],
+    row: Row,
+    *,
+    wide: bool = False,
+    namespaces: bool = False,
+    prefix: str = "",
+) -> list[str]:
+    """The texts of the columns that are shown; a prefix goes before the first, the name."""
+    values = [*row.cells, *[None] * (len(columns) - len(row.cells))]
+    shown = [
+        "<none>" if value is None else str(value)
+        for column, value in zip(columns, values, strict=False)
+        if wide or not column.priority
+    ]
+    shown[:1] = [f"{prefix}{first}" for first in shown[:1]]
+    return [row.object.metadata.namespace, *shown] if namespaces else shown
+
+
+def console() -> Console:
+    """Standard output, with colours where they can be seen."""
+    return Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+def show(lines: Iterable[Text]) -> None:
+    """Prints lines as they are, one below the other."""
+    out = console()
+    for line in lines:
+        out.print(line)
+    sys.stdout.flush()
+
+
+def _printable(cell: str) -> str:
+    return cell if cell.isprintable() else "".join(c if c.isprintable() else " " for c in cell)
+
+
+def _style(cell: str) -> str:
+    word = cell.partition(",")[0]
+    return "green" if word in _GOOD else "red" if word in _BAD else ""
 
 
 def _as_table(request: Request) -> Request:

@@ -1,22 +1,24 @@
 """`korder up`: a cluster in this process, until Ctrl-C."""
 
 import asyncio
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 import random
+import shlex
 import signal
 from typing import Annotated
 
 import typer
 
 from korder.cli import logs, loops
-from korder.cli.places import data_folder, kubeconfig_of_embedded
+from korder.cli.places import EMBEDDED, chosen_kubeconfig, data_folder, kubeconfig_of_embedded
 from korder.embedded import credentials, fleet
 from korder.embedded.apiserver import storage
 from korder.embedded.cluster import STATE, Actor, Cluster, Options, running
 from korder.embedded.credentials import write_privately
 from korder.embedded.fleet import BadShape
-from korder.kube.errors import KubeError
+from korder.kube.errors import ConfigError, KubeError
 from korder.net.ports import is_free
 from korder.runtime.clock import SystemClock, age_of_process
 
@@ -34,24 +36,45 @@ def _shape(text: str) -> str:
 
 def run(  # noqa: PLR0913, PLR0917  the options of the verb
     nodes: Annotated[
-        int, typer.Option(min=0, max=10_000, help="How many nodes; the last of several has GPUs.")
+        int,
+        typer.Option(
+            min=0,
+            max=10_000,
+            metavar="NUMBER",
+            help="How many nodes; the last of several has GPUs.",
+        ),
     ] = 5,
     node_shape: Annotated[
-        str, typer.Option(callback=_shape, help="What each of the other nodes has.")
+        str,
+        typer.Option(
+            callback=_shape,
+            metavar="RESOURCES",
+            help="What each of the other nodes has, such as cpu=16,memory=64Gi,pods=200.",
+        ),
     ] = "cpu=8,memory=32Gi",
     port: Annotated[
         int,
         typer.Option(
-            min=0, max=65_535, help="Where to listen; 0 for that of the last time, or any."
+            min=0,
+            max=65_535,
+            metavar="NUMBER",
+            help="Where to listen on 127.0.0.1; 0 for the port of the last time, or any.",
         ),
     ] = 0,
     data_dir: Annotated[
-        Path | None, typer.Option(help="Where state, credentials and kubeconfig are kept.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where state, credentials and kubeconfig are kept; ~/.local/share/korder if not given.",
+        ),
     ] = None,
-    memory: Annotated[bool, typer.Option("--memory", help="Keep no state.")] = False,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Keep nothing but the credentials.")
+    ] = False,
     reset: Annotated[bool, typer.Option("--reset", help="Begin with an empty cluster.")] = False,
     without: Annotated[
-        list[Actor] | None, typer.Option(help="Leave this part to somebody else.")
+        list[Actor] | None,
+        typer.Option(help="Leave this part to somebody else; can be said several times."),
     ] = None,
     log_format: Annotated[
         logs.LogFormat, typer.Option(help="How log lines look.")
@@ -59,8 +82,11 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
 ) -> None:
     """Run a small Kubernetes with everything of korder in it, until Ctrl-C."""
     logs.configure(log_format, quiet=True)
-    folder = data_dir or data_folder()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = (data_dir or data_folder()).absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise KubeError(f"{folder} cannot hold a cluster: {error.strerror}") from error
     options = Options(
         folder=folder,
         memory=memory,
@@ -73,21 +99,29 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
             runner.run(_up(options, folder, reset=reset))
         except (storage.Unusable, credentials.Unusable) as error:
             raise KubeError(str(error)) from error
+        except asyncio.CancelledError:
+            raise typer.Exit(130) from None
 
 
 async def _up(options: Options, folder: Path, *, reset: bool) -> None:
     if reset:
         await _forget(folder)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop, starting = asyncio.Event(), asyncio.current_task()
+    _at_signals(starting.cancel if starting else stop.set)
     async with running(options, clock=SystemClock(), rng=random.Random()) as cluster:
+        _at_signals(stop.set)
         config = kubeconfig_of_embedded(folder)
         write_privately(config, cluster.kubeconfig())
         (folder / PORT).write_text(cluster.server.rpartition(":")[2])
         _tell(cluster, options, config)
         await stop.wait()
+    print("stopped", flush=True)
+
+
+def _at_signals(act: Callable[[], object]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, act)
 
 
 async def _forget(folder: Path) -> None:
@@ -123,8 +157,20 @@ def _tell(cluster: Cluster, options: Options, config: Path) -> None:
     print(
         f"korder {version('korder')}: a cluster of {count} node{'s' if count != 1 else ''} at {cluster.server}\n"
         f"  kubeconfig  {config}\n"
-        f"  try         export KUBECONFIG={config}\n"
-        f"              kubectl get nodes    (or: korder get nodes)\n"
+        f"  try         {_first_command(config)}\n"
+        f"  kubectl     export KUBECONFIG={shlex.quote(str(config))}\n"
         f"ready in {age_of_process():.1f} s. Ctrl-C stops it, {kept}.",
         flush=True,
     )
+
+
+def _first_command(config: Path) -> str:
+    """A command that shows the nodes of this cluster, whatever other clusters this person has."""
+    try:
+        meant = chosen_kubeconfig(None)
+    except ConfigError:
+        meant = ""
+    if meant == str(config):
+        return "korder get nodes"
+    word = EMBEDDED if config == kubeconfig_of_embedded() else shlex.quote(str(config))
+    return f"korder get nodes --kubeconfig {word}"

@@ -7,14 +7,14 @@ kube-scheduler or kube-controller-manager at it.
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 import random
 
 from korder.api import manifests
-from korder.api.core import NODES, Node
+from korder.api.core import NAMESPACES, NODES, Node
 from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
 from korder.api.meta import Key
 from korder.api.plan import PatchType
@@ -31,6 +31,7 @@ from korder.embedded.apiserver.server import Settings as ServerSettings
 from korder.embedded.apiserver.storage import open_storage
 from korder.embedded.credentials import Credentials
 from korder.kube.client import Client
+from korder.kube.errors import AlreadyExists
 from korder.net.inprocess import InProcessTransport
 from korder.net.ports import LOOPBACK
 from korder.net.server import Server
@@ -39,6 +40,8 @@ from korder.runtime.clock import Clock
 from korder.runtime.manager import Manager, Settings
 
 STATE = "state.db"
+NAMESPACE = "korder-system"
+"""Where korder's own things belong; examples of its orders are there too."""
 NAMES = (LOOPBACK, "localhost", "kubernetes.default.svc")
 
 
@@ -126,7 +129,9 @@ async def running(options: Options, *, clock: Clock, rng: random.Random) -> Asyn
 
 
 async def _define(client: Client) -> None:
-    """Brings in korder's own kinds; on a cluster that has them, nothing is written."""
+    """Brings in korder's namespace and kinds; on a cluster that has them, nothing is written."""
+    with suppress(AlreadyExists):
+        await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     for crd in manifests.all_crds():
         meta = crd["metadata"]
         assert isinstance(meta, dict)  # noqa: S101  they are ours
