@@ -6,7 +6,7 @@ subresources. Every request that can be sent is answered with a Status at least;
 answered 500, never raised.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 import random
@@ -60,6 +60,7 @@ class Parts:
         specials: Subresources and reviews with rules of their own, see `serving.call`.
         sites: What answers under a path of its own, such as the keys of service account tokens.
         bootstrap: Objects every cluster has; those of kinds that are not served are passed over.
+        closing: What has to be given back in the end, such as connections to webhooks.
     """
 
     registry: Registry | None = None
@@ -68,6 +69,7 @@ class Parts:
     specials: Mapping[tuple[str, str, str], Special] = field(default_factory=dict)
     sites: Mapping[str, Site] = field(default_factory=dict)
     bootstrap: Sequence[Object] = bootstrap.OBJECTS
+    closing: Sequence[Callable[[], Awaitable[None]]] = ()
 
 
 DEFAULT_SETTINGS, DEFAULT_PARTS = Settings(), Parts()
@@ -100,6 +102,7 @@ class ApiServer:
         self.world.followers[DEFINITIONS] = self._definitions.follow
         self._sites = Sites(registry, settings.address, parts.sites)
         self._bootstrap = parts.bootstrap
+        self._closing = parts.closing
 
     async def start(self) -> None:
         """Serves what is stored, and brings in what every cluster has."""
@@ -107,7 +110,10 @@ class ApiServer:
         await bootstrap.bring_in(self.world, self._bootstrap)
 
     async def close(self) -> None:
-        """Ends all watches; the storage belongs to whoever opened it."""
+        """Ends all watches and gives back what the parts hold; the storage belongs to whoever opened it."""
+        self.world.storage.end_watches()
+        for close in self._closing:
+            await close()
 
     async def handle(self, request: Request) -> Reply:
         """Answers one request."""

@@ -110,12 +110,16 @@ class Storage:
         """Forgets the changes up to a version. Happens by itself as the window says; this is for those who cannot wait."""
         await self._submit(Compaction(version))
 
+    def end_watches(self) -> None:
+        """Ends all watches, also those that are begun later; everything else goes on."""
+        self._progress.close()
+
     async def close(self) -> None:
         """Lets what was submitted finish, ends all watches and gives the file back."""
         if self._open:
             self._open = False
             await self._writer.close()
-            self._progress.close()
+            self.end_watches()
 
     def _submit(self, request: Request) -> asyncio.Future[Committed]:
         if not self._open:
