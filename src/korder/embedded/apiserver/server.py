@@ -107,7 +107,8 @@ class ApiServer:
         await bootstrap.bring_in(self.world, self._bootstrap)
 
     async def close(self) -> None:
-        """Ends all watches; the storage belongs to whoever opened it."""
+        """Lets what was begun finish; watches end with the storage, which belongs to whoever opened it."""
+        await self.world.finish()
 
     async def handle(self, request: Request) -> Reply:
         """Answers one request."""
