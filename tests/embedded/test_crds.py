@@ -85,6 +85,7 @@ def test_a_definition_with_taken_names_is_not() -> None:
         "kind": "Item",
         "listKind": "ItemList",
     }
+    other["status"] = {"acceptedNames": other["spec"]["names"]}
     status = crds.status_of(GOOD, [cast("Any", other)], "2030-01-01T00:00:00Z")
     accepted, established = status["conditions"]
     assert (accepted["reason"], accepted["message"]) == (

@@ -103,7 +103,11 @@ _LEASE: dict[str, tuple[Any, ...]] = {
     "leaseDurationSeconds": (15, 1, 15, 0, -1, "15", 1.5),
     "leaseTransitions": (0, 1, 5, -1),
     "acquireTime": ("2024-05-01T10:00:00.000000Z", "2024-05-01T10:00:00.123456Z", None),
-    "renewTime": ("2024-05-01T10:00:00.5Z", "2024-05-01T10:00:00Z", "2024-05-01T10:00:00.123456+02:00"),
+    "renewTime": (
+        "2024-05-01T10:00:00.5Z",
+        "2024-05-01T10:00:00Z",
+        "2024-05-01T10:00:00.123456+02:00",
+    ),
 }
 
 
@@ -139,7 +143,10 @@ def namespace_edits(rng: random.Random) -> Edits:
             (
                 (("spec", "finalizers"), rng.choice(([], ["kubernetes"], ["example.com/x"]))),
                 (("metadata", "labels", rng.choice(KEYS)), rng.choice(VALUES)),
-                (("metadata", "labels", "kubernetes.io/metadata.name"), rng.choice(("<drop>", "x"))),
+                (
+                    ("metadata", "labels", "kubernetes.io/metadata.name"),
+                    rng.choice(("<drop>", "x")),
+                ),
                 (("status", "phase"), "Terminating"),
             )
         ),
@@ -180,7 +187,12 @@ KINDS = (
         pod,
         pod_edits,
         pod_status,
-        fields=("spec.nodeName=", "status.phase=Pending", "metadata.name!=b", "spec.nodeName=node-1"),
+        fields=(
+            "spec.nodeName=",
+            "status.phase=Pending",
+            "metadata.name!=b",
+            "spec.nodeName=node-1",
+        ),
     ),
     Kind(
         "namespaces",
@@ -226,7 +238,10 @@ def a_change(rng: random.Random, kind: Kind) -> Edits:
         (("metadata", "labels", rng.choice(KEYS)), rng.choice((*VALUES, "<drop>", "bad value"))),
         (("metadata", "labels"), rng.choice((labels(rng), None, {}))),
         (("metadata", "annotations", rng.choice(KEYS)), rng.choice(("x", "y", "<drop>"))),
-        (("metadata", "finalizers"), rng.choice(([], ["example.com/a"], ["example.com/b"], None, "<drop>"))),
+        (
+            ("metadata", "finalizers"),
+            rng.choice(([], ["example.com/a"], ["example.com/b"], None, "<drop>")),
+        ),
         (("metadata", "resourceVersion"), rng.choice(("<drop>", "", "1", None))),
         (("metadata", "uid"), rng.choice(("<drop>", "x", "00000000-0000-4000-8000-000000000001"))),
         (("metadata", "managedFields"), rng.choice(([], [{}], None, "<drop>"))),

@@ -34,7 +34,11 @@ def _operation(rng: random.Random, kind: Kind) -> Object:
         case 5:
             return {"op": "test", "path": path, "value": value}
         case 6:
-            return {"op": rng.choice(("copy", "move")), "from": _pointer(rng, kind)[0], "path": path}
+            return {
+                "op": rng.choice(("copy", "move")),
+                "from": _pointer(rng, kind)[0],
+                "path": path,
+            }
         case _:
             return rng.choice(_ODD_OPERATIONS)
 
@@ -73,7 +77,11 @@ def merge_patch(rng: random.Random, kind: Kind) -> Any:
         path, value = a_change(rng, kind)[0]
         _put(made, path, None if value == "<drop>" else value)
     if sometimes(rng, 0.1):
-        _put(made, ("metadata", "resourceVersion"), f"{{rv:{kind.resource}/{rng.choice(kind.names)}}}")
+        _put(
+            made,
+            ("metadata", "resourceVersion"),
+            f"{{rv:{kind.resource}/{rng.choice(kind.names)}}}",
+        )
     return made
 
 
@@ -110,7 +118,12 @@ _DIRECTIVES: tuple[Any, ...] = (
     {"metadata": {"finalizers": ["example.com/s"]}},
     {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]}},
     {"metadata": {"$setElementOrder/finalizers": ["example.com/b", "example.com/a"]}},
-    {"metadata": {"$setElementOrder/finalizers": ["example.com/s", "example.com/a"], "finalizers": ["example.com/s"]}},
+    {
+        "metadata": {
+            "$setElementOrder/finalizers": ["example.com/s", "example.com/a"],
+            "finalizers": ["example.com/s"],
+        }
+    },
     {"$patch": "delete"},
     {"$patch": "replace", "metadata": {"name": "a"}},
     {"$patch": "odd"},
@@ -125,7 +138,12 @@ _POD_PATCHES: tuple[Any, ...] = (
     {"spec": {"containers": [{"$patch": "delete", "name": "side"}]}},
     {"spec": {"containers": [{"image": "nameless"}]}},
     {"spec": {"containers": [{"$patch": "replace"}, {"name": "main", "image": "y"}]}},
-    {"spec": {"$setElementOrder/containers": [{"name": "main"}], "containers": [{"name": "main", "image": "z"}]}},
+    {
+        "spec": {
+            "$setElementOrder/containers": [{"name": "main"}],
+            "containers": [{"name": "main", "image": "z"}],
+        }
+    },
     {"spec": {"schedulingGates": [{"name": "g", "$patch": "delete"}]}},
     {"spec": {"schedulingGates": [{"$patch": "replace"}]}},
     {"spec": {"schedulingGates": None}},

@@ -39,7 +39,11 @@ _CONTAINER: dict[str, tuple[Any, ...]] = {
         {"limits": {"memory": "1.5Gi"}},
     ),
     "imagePullPolicy": ("Always", "Never", "Sometimes"),
-    "livenessProbe": ({"httpGet": {"port": 80}}, {"exec": {"command": ["x"]}, "periodSeconds": 3}, {}),
+    "livenessProbe": (
+        {"httpGet": {"port": 80}},
+        {"exec": {"command": ["x"]}, "periodSeconds": 3},
+        {},
+    ),
     "volumeMounts": ([{"name": "v", "mountPath": "/v"}],),
     "terminationMessagePath": ("/x",),
     "securityContext": ({"privileged": False}, {"runAsUser": 5}, {"runAsUser": -1}),
@@ -49,7 +53,13 @@ _SPEC: dict[str, tuple[Any, ...]] = {
     "restartPolicy": ("Always", "Never", "OnFailure", "Maybe"),
     "terminationGracePeriodSeconds": (0, 5, 30, -1),
     "activeDeadlineSeconds": (10, 0),
-    "schedulingGates": ([{"name": "example.com/g"}], [{"name": "g"}, {"name": "h"}], [{"name": "g"}, {"name": "g"}], [], [{"name": ""}]),
+    "schedulingGates": (
+        [{"name": "example.com/g"}],
+        [{"name": "g"}, {"name": "h"}],
+        [{"name": "g"}, {"name": "g"}],
+        [],
+        [{"name": ""}],
+    ),
     "nodeSelector": ({"zone": "a"}, {}, {"bad key": "x"}),
     "nodeName": ("node-1",),
     "tolerations": (
@@ -74,9 +84,16 @@ _SPEC: dict[str, tuple[Any, ...]] = {
     "priority": (0, 5),
     "enableServiceLinks": (False,),
     "hostname": ("h", "Bad_Host"),
-    "initContainers": ([{"name": "i", "image": "x"}], [{"name": "main", "image": "x"}], [{"name": "i", "image": "x", "restartPolicy": "Always"}]),
+    "initContainers": (
+        [{"name": "i", "image": "x"}],
+        [{"name": "main", "image": "x"}],
+        [{"name": "i", "image": "x", "restartPolicy": "Always"}],
+    ),
     "securityContext": ({"runAsUser": 5}, {"fsGroup": 5}, {}),
-    "topologySpreadConstraints": ([{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}], [{"maxSkew": 0}]),
+    "topologySpreadConstraints": (
+        [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+        [{"maxSkew": 0}],
+    ),
     "overhead": ({"cpu": "1"},),
     "readinessGates": ([{"conditionType": "example.com/r"}],),
 }
@@ -111,8 +128,14 @@ def pod_edits(rng: random.Random) -> Edits:
                 (("spec", "containers", 0, "name"), "renamed"),
                 (("spec", "containers", 0, "resources"), rng.choice(_CONTAINER["resources"])),
                 (("spec", "containers", 1), rng.choice(("<drop>", {"name": "late", "image": "x"}))),
-                (("spec", "schedulingGates"), rng.choice(([], "<drop>", [{"name": "g"}], [{"name": "new"}]))),
-                (("spec", "nodeSelector"), rng.choice(({"zone": "a"}, {"zone": "a", "rack": "b"}, {}))),
+                (
+                    ("spec", "schedulingGates"),
+                    rng.choice(([], "<drop>", [{"name": "g"}], [{"name": "new"}])),
+                ),
+                (
+                    ("spec", "nodeSelector"),
+                    rng.choice(({"zone": "a"}, {"zone": "a", "rack": "b"}, {})),
+                ),
                 (("spec", "nodeName"), rng.choice(("node-2", "<drop>"))),
                 (("spec", "activeDeadlineSeconds"), rng.choice((5, 20, "<drop>", -1))),
                 (("spec", "terminationGracePeriodSeconds"), rng.choice((1, 60, -1))),
@@ -131,7 +154,9 @@ def pod_edits(rng: random.Random) -> Edits:
 def pod_status(rng: random.Random) -> Object:
     made: Object = {}
     if sometimes(rng, 0.7):
-        made["phase"] = rng.choice(("Pending", "Running", "Succeeded", "Failed", "Unknown", "Odd", ""))
+        made["phase"] = rng.choice(
+            ("Pending", "Running", "Succeeded", "Failed", "Unknown", "Odd", "")
+        )
     if sometimes(rng, 0.5):
         made["conditions"] = rng.choice(_CONDITIONS)
     if sometimes(rng, 0.3):
@@ -143,7 +168,17 @@ def pod_status(rng: random.Random) -> Object:
                 {"podIP": "nonsense"},
                 {"hostIP": "10.1.0.1"},
                 {"startTime": "2024-02-02T02:02:02Z"},
-                {"containerStatuses": [{"name": "main", "ready": True, "restartCount": 1, "image": "x", "imageID": "y"}]},
+                {
+                    "containerStatuses": [
+                        {
+                            "name": "main",
+                            "ready": True,
+                            "restartCount": 1,
+                            "image": "x",
+                            "imageID": "y",
+                        }
+                    ]
+                },
                 {"containerStatuses": [{"name": "other"}]},
                 {"nominatedNodeName": "node-9"},
                 {"qosClass": "Guaranteed"},
@@ -158,7 +193,10 @@ def pod_status(rng: random.Random) -> Object:
 
 _CONDITIONS: tuple[Any, ...] = (
     [{"type": "Ready", "status": "True"}],
-    [{"type": "Ready", "status": "False", "reason": "X", "message": "m"}, {"type": "PodScheduled", "status": "True"}],
+    [
+        {"type": "Ready", "status": "False", "reason": "X", "message": "m"},
+        {"type": "PodScheduled", "status": "True"},
+    ],
     [{"type": "Ready", "status": "True"}, {"type": "Ready", "status": "False"}],
     [{"type": "DisruptionTarget", "status": "True", "lastTransitionTime": "2024-01-01T00:00:00Z"}],
     [{"type": "Ready"}],

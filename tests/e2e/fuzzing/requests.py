@@ -78,7 +78,9 @@ def patch(rng: random.Random, kind: Kind, number: int) -> Step:
     )
     body = make(rng, kind)
     if sometimes(rng, 0.04):
-        content = rng.choice((patches.JSON_PATCH, patches.MERGE_PATCH, "application/json", "text/x"))
+        content = rng.choice(
+            (patches.JSON_PATCH, patches.MERGE_PATCH, "application/json", "text/x")
+        )
     sub = ("status",) if kind.status and sometimes(rng, 0.12) else ()
     path = kind.path(name, *sub)
     return Step("PATCH", path, f"{kind.resource}/{name}", _options(rng), body, content=content)
@@ -150,7 +152,15 @@ def _delete_options(rng: random.Random, about: str) -> Any:
         made["propagationPolicy"] = rng.choice(("Foreground", "Background", "Orphan", "Odd", ""))
     if sometimes(rng, 0.08):
         made |= rng.choice(
-            ({"orphanDependents": True}, {"dryRun": ["All"]}, {"dryRun": ["x"]}, {"unknown": 1}, {"kind": "Pod"}, {"apiVersion": "v7"}, {"preconditions": "x"})
+            (
+                {"orphanDependents": True},
+                {"dryRun": ["All"]},
+                {"dryRun": ["x"]},
+                {"unknown": 1},
+                {"kind": "Pod"},
+                {"apiVersion": "v7"},
+                {"preconditions": "x"},
+            )
         )
     return made
 
@@ -203,7 +213,9 @@ def _at(rng: random.Random, kind: Kind) -> Query:
 def _selection(rng: random.Random, kind: Kind) -> Query:
     made: Query = {"labelSelector": kind.selector} if kind.selector else {}
     if sometimes(rng, 0.35):
-        chosen = rng.choice(("app", "!app", "app=a", "tier in (a,b)", "app!=a,tier", "bad key", "app=="))
+        chosen = rng.choice(
+            ("app", "!app", "app=a", "tier in (a,b)", "app!=a,tier", "bad key", "app==")
+        )
         made["labelSelector"] = f"{kind.selector},{chosen}" if kind.selector else chosen
     if sometimes(rng, 0.25):
         made["fieldSelector"] = rng.choice((*kind.fields, "spec.odd=1"))

@@ -55,7 +55,11 @@ class Side:
         """The answer to a step, in a form that can be compared."""
         path, query, body = self.memory.filled(step)
         answer = await self.server.request(
-            step.method, path, encoded(body), headers={**_CLIENT, "Content-Type": step.content}, **query
+            step.method,
+            path,
+            encoded(body),
+            headers={**_CLIENT, "Content-Type": step.content},
+            **query,
         )
         said = _said(answer)
         self.memory.note(step, answer.status, said)
@@ -113,9 +117,15 @@ def _told_apart(theirs: Object, ours: Object) -> str:
     """
     words = difference(theirs, ours)
     if words and theirs["code"] != ours["code"]:
-        if theirs["code"] == 500 and 400 <= ours["code"] < 500 and _message(theirs) == _message(ours):
+        if (
+            theirs["code"] == 500
+            and 400 <= ours["code"] < 500
+            and _message(theirs) == _message(ours)
+        ):
             return ""
-        said = [json.dumps(side["body"].get("message", side["body"]))[:600] for side in (theirs, ours)]
+        said = [
+            json.dumps(side["body"].get("message", side["body"]))[:600] for side in (theirs, ours)
+        ]
         return f"{theirs['code']} {said[0]} there, {ours['code']} {said[1]} here"
     return words
 

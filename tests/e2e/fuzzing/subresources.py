@@ -27,7 +27,13 @@ def binding(rng: random.Random, kind: Kind) -> Step:
     }
     if sometimes(rng, 0.25):
         body["metadata"] |= rng.choice(
-            ({"uid": f"{{uid:{about}}}"}, {"uid": "x"}, {"annotations": {"a": "b"}}, {"labels": {"zone": "z"}}, {"name": "other"})
+            (
+                {"uid": f"{{uid:{about}}}"},
+                {"uid": "x"},
+                {"annotations": {"a": "b"}},
+                {"labels": {"zone": "z"}},
+                {"name": "other"},
+            )
         )
     if sometimes(rng, 0.15):
         body = mangled(rng, body)
@@ -71,16 +77,27 @@ def ephemeral(rng: random.Random, kind: Kind) -> Step:
 
 def resize(rng: random.Random, kind: Kind) -> Step:
     name, about = _name(rng, kind)
-    wanted = rng.choice(({"requests": {"cpu": "200m"}}, {"limits": {"cpu": "2"}}, {"requests": {"memory": "1Gi"}}, {}))
+    wanted = rng.choice(
+        (
+            {"requests": {"cpu": "200m"}},
+            {"limits": {"cpu": "2"}},
+            {"requests": {"memory": "1Gi"}},
+            {},
+        )
+    )
     edits = ((("spec", "containers", 0, "resources"), wanted),)
     if sometimes(rng, 0.2):
         edits += a_change(rng, kind)
-    return Step("PUT", kind.path(name, "resize"), about, {}, kind.whole(rng, name), "current", edits)
+    return Step(
+        "PUT", kind.path(name, "resize"), about, {}, kind.whole(rng, name), "current", edits
+    )
 
 
 def finalize(rng: random.Random, kind: Kind) -> Step:
     name, about = _name(rng, kind)
-    edits: tuple[Any, ...] = ((("spec", "finalizers"), rng.choice(([], [], ["kubernetes"], ["example.com/x"], ["bad"]))),)
+    edits: tuple[Any, ...] = (
+        (("spec", "finalizers"), rng.choice(([], [], ["kubernetes"], ["example.com/x"], ["bad"]))),
+    )
     if sometimes(rng, 0.2):
         edits += a_change(rng, kind)
     basis = rng.choice(("current", "current", "stale", ""))

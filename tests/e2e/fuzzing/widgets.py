@@ -52,7 +52,11 @@ _SPEC: Object = {
             "x-kubernetes-list-map-keys": ["name"],
             "items": _PORT,
         },
-        "parts": {"type": "array", "maxItems": 3, "items": {"type": "object", "properties": {"a": _TEXT}}},
+        "parts": {
+            "type": "array",
+            "maxItems": 3,
+            "items": {"type": "object", "properties": {"a": _TEXT}},
+        },
         "whole": {
             "type": "object",
             "x-kubernetes-map-type": "atomic",
@@ -84,7 +88,10 @@ DEFINITION: Object = {
                 "storage": True,
                 "subresources": {
                     "status": {},
-                    "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.ready"},
+                    "scale": {
+                        "specReplicasPath": ".spec.size",
+                        "statusReplicasPath": ".status.ready",
+                    },
                 },
                 "selectableFields": [{"jsonPath": ".spec.mode"}, {"jsonPath": ".spec.size"}],
                 "schema": {
@@ -155,5 +162,13 @@ def widget_edits(rng: random.Random) -> Edits:
 
 def widget_status(rng: random.Random) -> Object:
     return rng.choice(
-        ({"ready": 1}, {"ready": 2, "phase": "Up"}, {"ready": -1}, {"ready": "x"}, {}, {"odd": 1}, {"phase": None})
+        (
+            {"ready": 1},
+            {"ready": 2, "phase": "Up"},
+            {"ready": -1},
+            {"ready": "x"},
+            {},
+            {"odd": 1},
+            {"phase": None},
+        )
     )

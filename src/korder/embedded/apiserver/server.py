@@ -110,7 +110,8 @@ class ApiServer:
         await bootstrap.bring_in(self.world, self._bootstrap)
 
     async def close(self) -> None:
-        """Ends all watches and gives back what the parts hold; the storage belongs to whoever opened it."""
+        """Lets what was begun finish, ends all watches and gives back what the parts hold; the storage is its opener's."""
+        await self.world.finish()
         self.world.storage.end_watches()
         for close in self._closing:
             await close()

@@ -228,9 +228,10 @@ def _taken(group: str, name: str, others: Iterable[Definition]) -> dict[str, set
     kinds: set[str] = set()
     for other in others:
         if other["spec"]["group"] == group and other["metadata"]["name"] != name:
-            names = other["spec"]["names"]
-            resources |= {names["plural"], names.get("singular", ""), *names.get("shortNames", ())}
-            kinds |= {names["kind"], names.get("listKind", "")}
+            names = (other.get("status") or {}).get("acceptedNames") or {}
+            resources |= {names.get("plural", ""), names.get("singular", "")}
+            resources |= set(names.get("shortNames") or ())
+            kinds |= {names.get("kind", ""), names.get("listKind", "")}
     return {"resources": resources, "kinds": kinds}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from korder.embedded.apiserver.access.door import Door
 from korder.embedded.apiserver.ownership import apply as ownership, endpoints
-from korder.embedded.apiserver.serving.call import World
+from korder.embedded.apiserver.serving.call import ATTEMPTS, World
 from korder.embedded.apiserver.storage import Conflict, Delete, Key, NotFound, Record, Update
 from korder.embedded.apiserver.view import decoded, draft, fresh
 
@@ -17,7 +17,6 @@ TYPE = "kubernetes.io/service-account-token"
 SECRETS, ACCOUNTS = "secrets", "serviceaccounts"
 MANAGER = "kube-controller-manager"
 _NAME, _UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
-_ATTEMPTS = 8
 
 Object = dict[str, Any]
 
@@ -33,7 +32,7 @@ class AccountSecrets:
 
     async def follow(self, key: Key) -> None:
         """Fills a secret that was written, or removes it if its account is not there."""
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             record = self._world.storage.get(key)
             if record is None or decoded(record).get("type") != TYPE:
                 return

@@ -10,12 +10,14 @@ and it is called instead of the generic verb with the call, which carries the pa
 body with `bodies.read`, changes stored objects with `writing.change` and answers with an `Answer`, or with a `Reply` if that is no object.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 import random
 from typing import Any
 
+from korder.embedded.apiserver import refusal
 from korder.embedded.apiserver.access.action import Action
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.admission.attributes import Chain
@@ -24,7 +26,17 @@ from korder.embedded.apiserver.serving.documents import Lines
 from korder.embedded.apiserver.serving.negotiation import Form
 from korder.embedded.apiserver.serving.registry import Registry
 from korder.embedded.apiserver.serving.routing import Route
-from korder.embedded.apiserver.storage import Key, Storage
+from korder.embedded.apiserver.storage import (
+    AlreadyExists,
+    Closed,
+    Conflict,
+    Key,
+    NotFound,
+    Record,
+    Storage,
+    StorageError,
+    Write,
+)
 from korder.embedded.apiserver.view import View
 from korder.net.http import Request
 from korder.net.server import Reply
@@ -32,6 +44,10 @@ from korder.net.server import Reply
 Object = dict[str, Any]
 Enter = Callable[[Mapping[str, str], Action], User]
 """Says who asks and lets them in, or raises `Refused`."""
+
+ATTEMPTS = 1000
+"""How often a write begins again because somebody else was faster: of those who race one gets through each time, so a bound
+only ends what would never end."""
 
 
 @dataclass(slots=True)
@@ -58,12 +74,46 @@ class World:
     followers: dict[str, "Follower"] = field(default_factory=dict)
     """Who has to act before a write of a stored resource is answered."""
     lines: Lines = field(default_factory=Lines)
+    _unfinished: set[asyncio.Task[Sequence[Record]]] = field(default_factory=set)
 
-    async def wrote(self, key: Key) -> None:
-        """Says that something was written."""
-        follower = self.followers.get(key.resource)
-        if follower is not None:
-            await follower(key)
+    async def write(self, *writes: Write) -> Sequence[Record]:
+        """Writes to storage and lets the follower of the first write act; both happen even if who asked gives up meanwhile.
+
+        Raises:
+            AlreadyExists, NotFound, Conflict: somebody was faster, nothing was written.
+            Refused: 500, 503 storage does not take it.
+        """
+        follower = self.followers.get(writes[0].key.resource)
+        try:
+            if follower is None:
+                return await self.storage.write(*writes)
+            whole = asyncio.create_task(self._followed(follower, writes))  # noqa: TID251  it is whole though who asked goes
+            self._unfinished.add(whole)
+            whole.add_done_callback(self._finished)
+            return await asyncio.shield(whole)
+        except (AlreadyExists, NotFound, Conflict):
+            raise
+        except Closed:
+            told = "the server is shutting down"
+            raise refusal.failure(503, "ServiceUnavailable", told) from None
+        except StorageError as error:
+            raise refusal.internal(str(error)) from None
+
+    async def _followed(self, follower: "Follower", writes: tuple[Write, ...]) -> Sequence[Record]:
+        records = await self.storage.write(*writes)
+        await follower(writes[0].key)
+        return records
+
+    async def finish(self) -> None:
+        """Waits for writes whose askers have gone."""
+        while self._unfinished:
+            await asyncio.wait(self._unfinished)
+
+    def _finished(self, whole: asyncio.Task[Sequence[Record]]) -> None:
+        """Lets go of it; what went wrong was told to who asked, if they still listen."""
+        self._unfinished.discard(whole)
+        if not whole.cancelled():
+            whole.exception()
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from korder.embedded.apiserver.kinds import custom
 from korder.embedded.apiserver.kinds.definition import CLEANUP, GROUP, KIND, STORED
 from korder.embedded.apiserver.ownership import apply as ownership, endpoints
 from korder.embedded.apiserver.schemas import crds
-from korder.embedded.apiserver.serving.call import World
+from korder.embedded.apiserver.serving.call import ATTEMPTS, World
 from korder.embedded.apiserver.storage import Conflict, Delete, Key, NotFound, Record, Update
 from korder.embedded.apiserver.view import decoded, draft, fresh
 
@@ -31,8 +31,16 @@ class Definitions:
             await self.follow(record.key)
 
     async def follow(self, key: Key) -> None:
-        """Does what a definition asks for after it was written or deleted."""
-        for _ in range(8):
+        """Does what a definition asks for after it was written or deleted, and gives names that became free to those who wait."""
+        await self._settle(key)
+        _, _, group = key.name.partition(".")
+        for record in self._world.storage.page(STORED).records:
+            other = decoded(record)
+            if record.key != key and other["spec"]["group"] == group and not _is_accepted(other):
+                await self._settle(record.key)
+
+    async def _settle(self, key: Key) -> None:
+        for _ in range(ATTEMPTS):
             try:
                 await self._follow(key)
             except (Conflict, NotFound):
@@ -81,6 +89,8 @@ class Definitions:
         if world.storage.page(resource).records:
             # Somebody's finalizer keeps an object; whenever one goes, it is looked at again.
             world.followers[resource] = lambda _: self.follow(key)
+            if _is_accepted(definition) and not world.registry.added(key.name):
+                world.registry.install(key.name, custom.resources(definition))
             return
         world.followers.pop(resource, None)
         world.registry.install(key.name, ())
@@ -105,6 +115,10 @@ class Definitions:
         changed["metadata"]["finalizers"] = left
         write = Update if left else Delete
         await self._world.storage.write(write(key, draft(changed), stored.version))
+
+
+def _is_accepted(definition: Object) -> bool:
+    return bool(((definition.get("status") or {}).get("acceptedNames") or {}).get("plural"))
 
 
 def _kept(there: list[Object], wanted: list[Object]) -> list[Object]:

@@ -13,7 +13,7 @@ from korder.api import instant
 from korder.embedded.apiserver import fielderrors as fe, refusal
 from korder.embedded.apiserver.admission.attributes import Attributes, Operation
 from korder.embedded.apiserver.serving import bodies, documents, options as opts, reading, selection
-from korder.embedded.apiserver.serving.call import Answer, Call
+from korder.embedded.apiserver.serving.call import ATTEMPTS, Answer, Call
 from korder.embedded.apiserver.serving.negotiation import JSON, YAML
 from korder.embedded.apiserver.storage import Conflict, Delete, NotFound, Record, Update
 from korder.embedded.apiserver.types import protobuf
@@ -22,7 +22,6 @@ Object = dict[str, Any]
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _POLICIES = ("Foreground", "Background", "Orphan")
-_ATTEMPTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,31 +160,37 @@ def _refuse(given: Object) -> None:
 
 
 async def remove(
-    call: Call, options: DeleteOptions, name: str, namespace: str | None = None
+    call: Call,
+    options: DeleteOptions,
+    name: str,
+    namespace: str | None = None,
+    *,
+    admitted: bool = False,
 ) -> Answer:
-    """Deletes one object as far as it can be deleted now."""
+    """Deletes one object as far as it can be deleted now; `admitted` if what is asked for was admitted as something else."""
     key = call.key_of(name)
     if namespace is not None:
         key = key._replace(namespace=namespace)
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         record = call.world.storage.get(key)
         if record is None:
             raise refusal.not_found(call.resource.plural, call.resource.group, name)
         try:
-            return await _remove(call, options, record)
+            return await _remove(call, options, record, admitted=admitted)
         except (Conflict, NotFound):
             continue
     raise refusal.changed(call.resource.plural, call.resource.group, name)
 
 
-async def _remove(call: Call, options: DeleteOptions, record: Record) -> Answer:
+async def _remove(call: Call, options: DeleteOptions, record: Record, *, admitted: bool) -> Answer:
     old = documents.known(call.resource, record)
     _preconditions(call, options, record, old["metadata"])
     obj = copy.deepcopy(old)
     meta = obj["metadata"]
     if _waits_already(options, meta):
         return _told(call, record)
-    await _admit(call, options, record, old)
+    if not admitted:
+        await _admit(call, options, record, old)
     graceful = _set_grace(call, options, obj)
     finalizers = _finalizers(call, options, meta)
     if finalizers != (meta.get("finalizers") or []):
@@ -197,9 +202,8 @@ async def _remove(call: Call, options: DeleteOptions, record: Record) -> Answer:
         draft = documents.draft(call.resource, obj if graceful else old)
         if graceful:
             # Those who watch are told of the grace that has ended before the object goes.
-            (record,) = await call.world.storage.write(Update(record.key, draft, record.version))
-        await call.world.storage.write(Delete(record.key, draft, record.version))
-        await call.world.wrote(record.key)
+            (record,) = await call.world.write(Update(record.key, draft, record.version))
+        await call.world.write(Delete(record.key, draft, record.version))
     return _gone(call, record, obj)
 
 
@@ -324,8 +328,7 @@ async def _keep(call: Call, options: DeleteOptions, obj: Object, record: Record)
         return _told(call, record)
     if options.dry_run:
         return Answer(obj)
-    (written,) = await call.world.storage.write(Update(record.key, draft, record.version))
-    await call.world.wrote(record.key)
+    (written,) = await call.world.write(Update(record.key, draft, record.version))
     return Answer(value=documents.whole(call.resource, written))
 
 

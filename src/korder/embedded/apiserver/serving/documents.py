@@ -125,12 +125,12 @@ class Lines:
 
     def of(self, resource: Resource, event: Event) -> bytes:
         """The line of a change."""
-        kept = self._kept.get(event.version)
-        if kept is not None:
-            return kept
         value = present(resource, event.record)
         if not value.startswith(head(resource)):
             return line(event.change, _whole(resource, value))
+        kept = self._kept.get(event.version)
+        if kept is not None:
+            return kept
         if len(self._kept) >= _LINES:
             del self._kept[next(iter(self._kept))]
         made = self._kept[event.version] = line(event.change, value)

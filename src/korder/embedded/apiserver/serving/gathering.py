@@ -7,12 +7,11 @@ there at once. `assembly` registers `follow` for ClusterRoles.
 from korder.embedded.apiserver.access import policy
 from korder.embedded.apiserver.access.rbac import CLUSTER_ROLES, GROUP
 from korder.embedded.apiserver.ownership import apply as ownership, endpoints
-from korder.embedded.apiserver.serving.call import World
+from korder.embedded.apiserver.serving.call import ATTEMPTS, World
 from korder.embedded.apiserver.storage import Conflict, Key, NotFound, Update
 from korder.embedded.apiserver.view import decoded, draft, fresh
 
 MANAGER = "clusterrole-aggregation-controller"
-_ATTEMPTS = 8
 
 
 class Gathering:
@@ -25,7 +24,7 @@ class Gathering:
     async def follow(self, key: Key) -> None:
         """Lets all roles gather after one was written or deleted."""
         del key
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             try:
                 await self._gather()
             except (Conflict, NotFound):

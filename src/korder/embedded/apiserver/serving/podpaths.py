@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from korder.api import instant
@@ -11,7 +12,7 @@ from korder.embedded.apiserver import refusal, view
 from korder.embedded.apiserver.admission.attributes import Attributes, Operation
 from korder.embedded.apiserver.kinds import evictions, podlogs, podparts
 from korder.embedded.apiserver.serving import bodies, deleting, options as opts
-from korder.embedded.apiserver.serving.call import Answer, Call, Special
+from korder.embedded.apiserver.serving.call import ATTEMPTS, Answer, Call, Special
 from korder.embedded.apiserver.serving.deleting import DeleteOptions
 from korder.embedded.apiserver.serving.options import WriteOptions
 from korder.embedded.apiserver.storage import Conflict, Key, NotFound, Record, Update, Write
@@ -19,7 +20,7 @@ from korder.net.server import Reply
 
 Object = dict[str, Any]
 
-_PODS, _BUDGETS, _ATTEMPTS = "pods", "poddisruptionbudgets.policy", 8
+_PODS, _BUDGETS = "pods", "poddisruptionbudgets.policy"
 _DONE: Final[Object] = {
     "kind": "Status",
     "apiVersion": "v1",
@@ -63,11 +64,10 @@ async def evict(call: Call) -> Answer:
         evictions.mark(pod, now)
         return writes
 
-    await _change(call, WriteOptions(dry_run), name, change)
-    going = DeleteOptions(
-        wanted.grace, wanted.policy, wanted.orphan, wanted.uid, None, dry_run, wanted.shown
-    )
-    await deleting.remove(call, going, name)
+    pod = await _change(call, WriteOptions(dry_run), name, change)
+    # Only the pod whose budget was charged, never a new one of the same name.
+    going = replace(wanted, uid=pod["metadata"]["uid"], version=None, dry_run=dry_run)
+    await deleting.remove(call, going, name, admitted=True)
     return Answer(dict(_DONE), code=201)
 
 
@@ -138,22 +138,19 @@ async def _change(
     options: WriteOptions,
     name: str,
     change: Callable[[Object], tuple[Write, ...]],
-) -> None:
-    """Writes a changed pod, and with it what `change` wants written, or nothing of all."""
-    for _ in range(_ATTEMPTS):
+) -> Object:
+    """Writes a changed pod, and with it what `change` wants written, or nothing of all; returns the pod."""
+    for _ in range(ATTEMPTS):
         record = _record(call, name)
         pod = view.fresh(record)
         alongside = change(pod)
         if options.dry_run:
-            return
+            return pod
         try:
-            await call.world.storage.write(
-                Update(record.key, view.draft(pod), record.version), *alongside
-            )
+            await call.world.write(Update(record.key, view.draft(pod), record.version), *alongside)
         except (Conflict, NotFound):
             continue
-        await call.world.wrote(record.key)
-        return
+        return pod
     raise refusal.changed(_PODS, "", name)
 
 

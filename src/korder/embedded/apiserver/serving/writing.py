@@ -17,29 +17,31 @@ from korder.embedded.apiserver import refusal
 from korder.embedded.apiserver.access.action import Action
 from korder.embedded.apiserver.admission.attributes import Attributes, Operation
 from korder.embedded.apiserver.fielderrors import Cause, invalid as invalid_field, quote
+from korder.embedded.apiserver.kinds.definition import STORED as DEFINITIONS
 from korder.embedded.apiserver.ownership import apply as ownership, merging
 from korder.embedded.apiserver.serving import documents, incoming, options as opts
-from korder.embedded.apiserver.serving.call import Answer, Call
+from korder.embedded.apiserver.serving.call import ATTEMPTS, Answer, Call
 from korder.embedded.apiserver.serving.options import WriteOptions
 from korder.embedded.apiserver.storage import (
     AlreadyExists,
-    Closed,
     Conflict,
     Create,
     Delete,
+    Key,
     NotFound,
     Record,
-    StorageError,
+    Unchanged,
     Update,
     Write,
 )
+from korder.embedded.apiserver.view import decoded
 
 Object = dict[str, Any]
 Make = Callable[[Object | None], Object]
 """Makes the wanted object, owners of its fields included, from the stored one (not to be changed) or from nothing."""
 
-ATTEMPTS = 8
-"""How often a write is tried whose object, quota or generated name somebody else took meanwhile."""
+_NAMES = 8
+"""How many generated names are tried."""
 
 _ADMITTED = " after mutating admission happens"
 _NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -78,16 +80,17 @@ async def create_object(call: Call, options: WriteOptions, obj: Object) -> Answe
             return await _create(call, options, obj)
         except AlreadyExists as error:
             generated = obj["metadata"].get("generateName", "")
-            if not generated or attempt == ATTEMPTS - 1:
+            if not generated or attempt >= _NAMES - 1:
                 raise _exists(call, error.key.name, generated=bool(generated)) from None
             obj["metadata"].pop("name", None)
-        except Conflict:
+        except (Conflict, NotFound):
             continue
     raise _busy(call, call.route.name)
 
 
 async def _create(call: Call, options: WriteOptions, obj: Object) -> Answer:
-    strategy, attributes = call.resource.strategy, _attributes(call, options, obj, None)
+    strategy, ground = call.resource.strategy, _ground(call, obj)
+    attributes = _attributes(call, options, obj, None)
     with call.world.chain.admission(attributes) as admission:
         await admission.mutate()
         made = attributes.object or obj
@@ -98,7 +101,24 @@ async def _create(call: Call, options: WriteOptions, obj: Object) -> Answer:
         attributes.object, attributes.name = made, made["metadata"]["name"]
         await admission.validate()
         call.warnings += strategy.warnings(made) + attributes.warnings
-        return await _store_new(call, options, made, attributes.alongside)
+        return await _store_new(call, options, made, [*attributes.alongside, *ground])
+
+
+def _ground(call: Call, obj: Object) -> list[Write]:
+    """What a new object stands on, its namespace and its definition: a create does not pass one of them on its way out."""
+    storage, resource = call.world.storage, call.resource
+    namespace = storage.get(Key("namespaces", "", call.route.namespace))
+    found = [] if namespace is None else [namespace]
+    if resource.custom:
+        definition = storage.get(Key(DEFINITIONS, "", resource.stored))
+        if definition is None:
+            raise refusal.no_such_path()
+        if "deletionTimestamp" in decoded(definition)["metadata"]:
+            why = "create not allowed while custom resource definition is terminating"
+            name = obj["metadata"].get("name", "")
+            raise refusal.forbidden(resource.plural, resource.group, name, why)
+        found.append(definition)
+    return [Unchanged(each.key, each.version) for each in found]
 
 
 def _complete(call: Call, obj: Object) -> None:
@@ -122,7 +142,8 @@ async def _store_new(
         return Answer(obj, code=201)
     if obj["metadata"].pop("resourceVersion", ""):
         raise refusal.bad_request("resourceVersion should not be set on objects to be created")
-    record = await _write(call, Create(key, documents.draft(call.resource, obj)), alongside)
+    new = Create(key, documents.draft(call.resource, obj))
+    record, *_ = await call.world.write(new, *alongside)
     return Answer(value=documents.whole(call.resource, record), code=201)
 
 
@@ -290,7 +311,7 @@ async def _store_changed(
     if options.dry_run:
         return Answer(obj)
     make = Delete if gone else Update
-    written = await _write(call, make(record.key, draft, record.version), alongside)
+    written, *_ = await call.world.write(make(record.key, draft, record.version), *alongside)
     return Answer(value=documents.whole(call.resource, written))
 
 
@@ -308,19 +329,6 @@ def is_finished(call: Call, obj: Object) -> bool:
         and not meta.get("finalizers")
         and not meta.get("deletionGracePeriodSeconds")
     )
-
-
-async def _write(call: Call, write: Write, alongside: list[Write]) -> Record:
-    try:
-        records = await call.world.storage.write(write, *alongside)
-    except (AlreadyExists, NotFound, Conflict):
-        raise
-    except Closed:
-        raise refusal.failure(503, "ServiceUnavailable", "the server is shutting down") from None
-    except StorageError as error:
-        raise refusal.internal(str(error)) from None
-    await call.world.wrote(write.key)
-    return records[0]
 
 
 def _attributes(call: Call, options: WriteOptions, obj: Object, old: Object | None) -> Attributes:

@@ -31,6 +31,7 @@ from korder.embedded.apiserver.storage.records import (
     Event as Event,
     Key as Key,
     Record as Record,
+    Unchanged as Unchanged,
     Update as Update,
     Write as Write,
 )

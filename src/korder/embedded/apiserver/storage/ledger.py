@@ -22,6 +22,8 @@ from korder.embedded.apiserver.storage.records import (
     Event,
     Key,
     Record,
+    Unchanged,
+    Update,
     Write,
 )
 
@@ -115,14 +117,15 @@ class Ledger:
         events: list[Event] = []
         try:
             for write in writes:
-                events.append(self._apply(write))  # noqa: PERF401  what was applied before a refusal is undone
+                previous = self._precondition(write)
+                if not isinstance(write, Unchanged):
+                    events.append(self._apply(write, previous))
         except StorageError as refusal:
             self._undo(events)
             return refusal
         return Committed(events)
 
-    def _apply(self, write: Write) -> Event:
-        previous = self._precondition(write)
+    def _apply(self, write: Create | Update | Delete, previous: Record | None) -> Event:
         self._version += 1
         # The old key is kept so that all versions of an object share one.
         key = previous.key if previous is not None else write.key

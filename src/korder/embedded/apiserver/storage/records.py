@@ -54,7 +54,14 @@ class Delete(NamedTuple):
     expected: int
 
 
-Write = Create | Update | Delete
+class Unchanged(NamedTuple):
+    """Write nothing, but let the other writes happen only if this object is still at version `expected`."""
+
+    key: Key
+    expected: int
+
+
+Write = Create | Update | Delete | Unchanged
 
 
 @dataclass(slots=True, eq=False)

@@ -96,6 +96,7 @@ class Storage:
     async def write(self, *writes: Write) -> Sequence[Record]:
         """Carries out all writes or none, each at a version of its own; returns when they are durable and visible.
 
+        Records come back in the order of the writes, none for what is only to be `Unchanged`.
         A cancelled call may have written or not.
 
         Raises:
