@@ -80,10 +80,10 @@ async def cancelled(task: asyncio.Task[int]) -> None:
 
 
 async def test_a_write_that_is_given_up_lets_the_next_one_pass(world: World) -> None:
-    first = asyncio.create_task(world.post("configmaps", "kept"))
+    first = asyncio.get_running_loop().create_task(world.post("configmaps", "kept"))
     await world.slow.has_one.wait()
-    waiting = asyncio.create_task(world.post("configmaps", "waiting"))
-    next_one = asyncio.create_task(world.post("configmaps", "next"))
+    waiting = asyncio.get_running_loop().create_task(world.post("configmaps", "waiting"))
+    next_one = asyncio.get_running_loop().create_task(world.post("configmaps", "next"))
     await asyncio.sleep(1)
     assert not next_one.done()
     await cancelled(waiting)
@@ -105,7 +105,7 @@ async def test_what_exists_already_lets_the_next_one_pass(world: World) -> None:
 async def test_a_closed_server_ends_its_watches_and_its_connections(world: World) -> None:
     reply = await world.server.handle(Request("GET", f"{HOME}/configmaps?watch=1", {}))
     assert reply.stream is not None
-    heard = asyncio.create_task(anext(reply.stream, b"the end"))
+    heard = asyncio.get_running_loop().create_task(anext(reply.stream, b"the end"))
     await asyncio.sleep(1)
     assert not heard.done()
     await world.server.close()

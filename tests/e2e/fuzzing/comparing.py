@@ -87,19 +87,28 @@ def _without_order(status: dict[str, Any]) -> dict[str, Any]:
 
 def difference(theirs: Any, ours: Any, path: str = "") -> str:
     """The first place at which two values differ, in words; empty if they do not."""
-    if type(theirs) is not type(ours):
-        return f"{path}: {theirs!r} there, {ours!r} here"
-    if isinstance(theirs, dict):
-        for key in sorted(theirs.keys() | ours.keys()):
-            if key not in theirs or key not in ours:
-                side, value = ("here", ours[key]) if key in ours else ("there", theirs[key])
-                return f"{path}.{key}: only {side}: {value!r}"
-            if found := difference(theirs[key], ours[key], f"{path}.{key}"):
-                return found
-        return ""
-    if isinstance(theirs, list):
-        for index, (left, right) in enumerate(zip(theirs, ours, strict=False)):
-            if found := difference(left, right, f"{path}[{index}]"):
-                return found
-        return "" if len(theirs) == len(ours) else f"{path}: {theirs!r} there, {ours!r} here"
-    return "" if theirs == ours else f"{path}: {theirs!r} there, {ours!r} here"
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        absent = object()
+        pairs = [
+            (f"{path}.{key}", theirs.get(key, absent), ours.get(key, absent))
+            for key in sorted(theirs.keys() | ours.keys())
+        ]
+        return _first(pairs, absent)
+    if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        pairs = [
+            (f"{path}[{index}]", left, right)
+            for index, (left, right) in enumerate(zip(theirs, ours, strict=True))
+        ]
+        return _first(pairs)
+    same = type(theirs) is type(ours) and theirs == ours
+    return "" if same else f"{path}: {theirs!r} there, {ours!r} here"
+
+
+def _first(pairs: list[tuple[str, Any, Any]], absent: object = None) -> str:
+    for path, left, right in pairs:
+        if absent is not None and absent in (left, right):
+            side, value = ("here", right) if left is absent else ("there", left)
+            return f"{path}: only {side}: {value!r}"
+        if found := difference(left, right, path):
+            return found
+    return ""
