@@ -537,3 +537,76 @@ SCRIPTS = {
         get clusterrole edit -o yaml
         """,
 }
+
+ON_A_NODE = {
+    "a pod": """
+        ~ get sa default
+        run web --image=nginx --labels=app=web
+        ~ wait pod/web --for=condition=Ready --timeout=10s
+        get pods
+        get pods -o wide
+        describe pod web --show-events=false
+        events --for=pod/web
+        get pod web -o yaml
+        wait pod/web --for=condition=Ready --timeout=5s
+        wait pod/web --for=jsonpath={.status.phase}=Running --timeout=5s
+        patch pod web -p '{"spec":{"activeDeadlineSeconds":5000}}'
+        set image pod/web web=nginx:2
+        delete pod web --grace-period=1
+        get pods
+        """,
+    "a deployment": """
+        create deployment web --image=nginx --replicas=2
+        ~ wait deploy/web --for=jsonpath={.status.readyReplicas}=2 --timeout=20s
+        rollout status deploy/web
+        get deploy,rs -o wide
+        get pods --show-labels
+        describe deploy web --show-events=false
+        get deploy web -o jsonpath={.metadata.generation}
+        set image deploy/web nginx=nginx:2
+        ~ rollout status deploy/web --timeout=20s
+        rollout history deploy/web
+        rollout undo deploy/web
+        ~ rollout status deploy/web --timeout=20s
+        rollout history deploy/web
+        get rs --sort-by=.metadata.creationTimestamp
+        delete deploy web --cascade=foreground
+        """,
+    "a node": """
+        get node node-1
+        get nodes -o wide
+        get node node-1 -o jsonpath={.status.capacity}
+        cordon node-1
+        cordon node-1
+        get node node-1
+        uncordon node-1
+        uncordon node-1
+        taint node node-1 a=b:NoSchedule
+        taint node node-1 a=b:NoSchedule
+        taint node node-1 a=c:NoSchedule --overwrite
+        taint node node-1 a-
+        taint node node-1 a-
+        label node node-1 a=b
+        label node node-1 a-
+        cordon nowhere
+        """,
+    "a drain": """
+        ~ get sa default
+        run alone --image=nginx
+        create deployment web --image=nginx
+        create pdb web --selector=app=web --min-available=1
+        ~ wait pod/alone --for=condition=Ready --timeout=10s
+        ~ wait pdb/web --for=jsonpath={.status.currentHealthy}=1 --timeout=10s
+        get pdb
+        drain node-1 --timeout=2s
+        drain node-1 --pod-selector=app=web --timeout=2s
+        get pods -o custom-columns=O:.metadata.ownerReferences[*].kind,P:.status.phase
+        delete pdb web
+        delete pod alone --grace-period=1
+        drain node-1 --force --ignore-daemonsets --dry-run=server
+        drain node-1 --force --ignore-daemonsets
+        drain node-1
+        uncordon node-1
+        """,
+}
+"""What needs a node: there is one, `node-1`."""

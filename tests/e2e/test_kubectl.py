@@ -9,6 +9,7 @@ import difflib
 import json
 import os
 from pathlib import Path
+import random
 import re
 import runpy
 import secrets
@@ -17,7 +18,11 @@ from typing import NamedTuple
 
 import pytest
 
+from korder.embedded.fleet import fleet
+from korder.kube.connect import open_client
+from korder.runtime.clock import Clock
 from korder.testing.controlplane import ControlPlane, programs
+from korder.testing.nodes import simulated_nodes
 from korder.testing.up import UpProcess
 
 CASES = runpy.run_path(str(Path(__file__).with_name("kubectl_cases.py")))
@@ -31,6 +36,10 @@ AT_ODDS = [
     (r"(resourceVersion\"?: \"?|Resource Version: +)\d+", r"\1N"),
     (r"\b(\d+m)?\d+m?s\b(?= |$)", "AGE"),
     (r"kube-api-access-\w{5}", "kube-api-access-NAME"),
+    (r"\b(\w+)-(?=[a-z0-9]*\d)[a-z0-9]{8,10}\b(-[a-z0-9]{5}\b)?", r"\1-NAME"),
+    (r"(pod-template-hash[=:] ?)[a-z0-9]+", r"\1NAME"),
+    (r"\b\d+\.\d+\.\d+\.\d+\b", "ADDRESS"),
+    (r" \(x\d+ over AGE\)", ""),
     (r"/\S*/(LIVE|MERGED)-\d+/", "FOLDER/"),
     (r"[ \t]{2,}", " "),
 ]
@@ -122,22 +131,54 @@ def running(process: UpProcess) -> Iterator[UpProcess]:
     asyncio.run(process.stop())
 
 
+async def compare(script: str, folder: Path, **sides: Path) -> None:
+    """Types a script on both sides, in a namespace of the same name."""
+    namespace = f"test-{secrets.token_hex(4)}"
+    seen = []
+    for side, kubeconfig in sides.items():
+        (folder / side).mkdir()
+        kubectl = Kubectl(folder / side, kubeconfig)
+        await kubectl.run(f"create ns {namespace}")
+        seen.append(await kubectl.transcript(script, namespace))
+        await kubectl.run(f"delete ns {namespace}")
+    assert not (told := "\n".join(difflib.unified_diff(*seen, *sides, lineterm=""))), told
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("script", CASES["SCRIPTS"].values(), ids=CASES["SCRIPTS"])
 async def test_both_sides_print_the_same(
     control_plane: ControlPlane, empty: UpProcess, tmp_path: Path, script: str
 ) -> None:
-    namespace = f"test-{secrets.token_hex(4)}"
-    sides = {"real": control_plane.kubeconfig(), "embedded": empty.kubeconfig}
-    seen = {}
-    for side, kubeconfig in sides.items():
-        (tmp_path / side).mkdir()
-        kubectl = Kubectl(tmp_path / side, kubeconfig)
-        await kubectl.run(f"create ns {namespace}")
-        seen[side] = await kubectl.transcript(script, namespace)
-        await kubectl.run(f"delete ns {namespace} --wait=false")
-    differing = difflib.unified_diff(seen["real"], seen["embedded"], *sides, lineterm="")
-    assert not (told := "\n".join(differing)), told
+    await compare(script, tmp_path, real=control_plane.kubeconfig(), embedded=empty.kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    """A real cluster that gets a node."""
+    plane = ControlPlane()
+    asyncio.run(plane.start())
+    yield plane
+    asyncio.run(plane.stop())
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProcess]:
+    """The embedded cluster with one node."""
+    yield from running(UpProcess(tmp_path_factory.mktemp("single"), "--nodes", "1"))
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("script", CASES["ON_A_NODE"].values(), ids=CASES["ON_A_NODE"])
+async def test_they_do_with_nodes_too(
+    plane: ControlPlane, single: UpProcess, tmp_path: Path, clock: Clock, script: str
+) -> None:
+    path = plane.kubeconfig()
+    async with (
+        open_client(str(path), now=clock.now, rng=random.Random(0)) as client,
+        simulated_nodes(client, fleet(1), clock=clock),
+    ):
+        await Kubectl(tmp_path, path).until("wait node/node-1 --for=condition=Ready --timeout=10s")
+        await compare(script, tmp_path, real=path, embedded=single.kubeconfig)
 
 
 @pytest.fixture

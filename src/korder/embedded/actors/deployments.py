@@ -6,6 +6,7 @@ all ReplicaSets in proportion: the new one takes what the bounds allow and the o
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast
 
@@ -162,7 +163,8 @@ def _revisions(deployment: Deployment, sets: Sets) -> list[Patch]:
         )
     if revision(deployment) != number:
         note: JSON = {"metadata": {"annotations": {REVISION: str(number)}}}
-        steps.append(podmaking.change(DEPLOYMENTS, deployment, note))
+        # Through the status, where a note makes no new generation.
+        steps.append(replace(podmaking.change(DEPLOYMENTS, deployment, note), subresource="status"))
     return steps
 
 
