@@ -317,6 +317,10 @@ def test_old_versions_recommend_the_best() -> None:
         pytest.param("persistentvolumeclaims", {"spec": {}}, "volumeMode", "Filesystem", id="a claim is a file system"),
         pytest.param("csidrivers.storage.k8s.io", {"spec": {}}, "volumeLifecycleModes", ["Persistent"], id="volumes of a driver last"),
         pytest.param("networkpolicies.networking.k8s.io", {"spec": {"egress": [{}]}}, "policyTypes", ["Ingress", "Egress"], id="a network policy has types"),
+        pytest.param("resourceclaims.resource.k8s.io", {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}}, "devices", {"requests": [{"name": "r", "exactly": {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}}]}, id="a claim is of one device"),
+        pytest.param("resourceclaimtemplates.resource.k8s.io", {"spec": {"spec": {"devices": {"requests": [{"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "c", "allocationMode": "All"}]}]}}}}, "spec", {"devices": {"requests": [{"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "c", "allocationMode": "All"}]}]}}, id="all devices are not counted"),
+        pytest.param("horizontalpodautoscalers.autoscaling", {"spec": {"behavior": {"scaleUp": {"policies": []}}}}, "minReplicas", 1, id="an autoscaler keeps one replica"),
+        pytest.param("horizontalpodautoscalers.autoscaling", {"spec": {"behavior": {}}}, "behavior", {"scaleUp": {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}, {"type": "Percent", "value": 100, "periodSeconds": 15}]}, "scaleDown": {"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}}, id="an autoscaler has manners"),
     ],
 )  # fmt: skip
 def test_plain_kinds_are_completed(name: str, given: Object, member: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Kinds that nobody here judges but that a server completes: volumes, claims, classes, endpoints, network policies.
+"""Kinds that nobody here judges but that a server completes: volumes, devices, endpoints, network policies, autoscalers.
 
 Controllers rely on what is filled in here; who wants rules as well writes a module of its own.
 """
@@ -58,6 +58,40 @@ def _network_policy(obj: Object) -> None:
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
 
+def _device_claim(obj: Object) -> None:
+    for request in obj.setdefault("spec", {}).get("devices", {}).get("requests") or ():
+        exactly = request.get("exactly")
+        for wanted in [
+            *([] if exactly is None else [exactly]),
+            *(request.get("firstAvailable") or ()),
+        ]:
+            if wanted.setdefault("allocationMode", "ExactCount") == "ExactCount":
+                wanted.setdefault("count", 1)
+
+
+def _device_claim_template(obj: Object) -> None:
+    _device_claim(obj.setdefault("spec", {}))
+
+
+def _autoscaler(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("minReplicas", 1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": 80}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    if spec.get("behavior") is not None:
+        percent, pods = (
+            {"type": kind, "value": value, "periodSeconds": 15}
+            for kind, value in (("Percent", 100), ("Pods", 4))
+        )
+        up = spec["behavior"].setdefault("scaleUp", {})
+        up.setdefault("stabilizationWindowSeconds", 0)
+        down = spec["behavior"].setdefault("scaleDown", {})
+        for rules, policies in ((up, [pods, percent]), (down, [dict(percent)])):
+            rules.setdefault("selectPolicy", "Max")
+            rules.setdefault("policies", policies)
+
+
 def _protocols(ports: list[Members] | None) -> None:
     for port in ports or ():
         port.setdefault("protocol", "TCP")
@@ -67,9 +101,12 @@ COMPLETED: Final[Mapping[str, Callable[[Object], None]]] = {
     "CSIDriver": _driver,
     "EndpointSlice": _endpoint_slice,
     "Endpoints": _endpoints,
+    "HorizontalPodAutoscaler": _autoscaler,
     "NetworkPolicy": _network_policy,
     "PersistentVolume": _volume,
     "PersistentVolumeClaim": _claim,
+    "ResourceClaim": _device_claim,
+    "ResourceClaimTemplate": _device_claim_template,
     "StorageClass": _storage_class,
 }
 
