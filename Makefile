@@ -10,6 +10,7 @@ PROGRAMS := KORDER_CONTROLPLANE="$${KORDER_CONTROLPLANE:-$$(hack/controlplane/bu
 
 SEEDS ?= 20
 ONLY  ?=
+FLAGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint types imports e2e test-e2e bench soak manifests generate install build fmt lock clean
@@ -25,11 +26,8 @@ $(READY): requirements-dev.lock pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-run: $(READY) ## start a cluster with everything in it (says what is still missing)
-	@echo "The embedded cluster is not part of korder yet. On the cluster of your kubeconfig:" >&2
-	@echo "    make install               puts the CRDs there" >&2
-	@echo "    $(BIN)/korder manager      runs the manager against it" >&2
-	@exit 1
+run: $(READY) ## start a cluster with everything in it, until Ctrl-C (FLAGS="--nodes 3" passes flags)
+	@$(BIN)/korder up $(FLAGS)
 
 test: $(READY) ## all tests that need only Python
 	@$(PYTEST) -m "not e2e and not soak"
