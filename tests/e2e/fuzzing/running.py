@@ -12,7 +12,7 @@ import json
 from typing import Any
 
 from tests.contract.wire import Answer, Server, Watch
-from tests.e2e.fuzzing.comparing import Names, difference
+from tests.e2e.fuzzing.comparing import Names, difference, same_trouble
 from tests.e2e.fuzzing.kinds import KINDS, Kind
 from tests.e2e.fuzzing.step import Memory, Step, encoded
 from tests.e2e.fuzzing.widgets import API_VERSION, DEFINITION
@@ -117,11 +117,15 @@ def _told_apart(theirs: Object, ours: Object) -> str:
     """
     words = difference(theirs, ours)
     if words and theirs["code"] != ours["code"]:
+<<<<<<< HEAD
         if (
             theirs["code"] == 500
             and 400 <= ours["code"] < 500
             and _message(theirs) == _message(ours)
         ):
+=======
+        if theirs["code"] == 500 and 400 <= ours["code"] < 500 and same_trouble(_message(theirs), _message(ours)):
+>>>>>>> 43b881e (Check the types of what is applied before it is merged, in the words of a real server)
             return ""
         said = [
             json.dumps(side["body"].get("message", side["body"]))[:600] for side in (theirs, ours)
