@@ -92,7 +92,9 @@ def _without_order(status: dict[str, Any]) -> dict[str, Any]:
     return {**status, "message": message, "details": details}
 
 
-_TYPED = re.compile(r"(failed to create typed patch object \([^)]*\): )(?:errors:\n)?(.*)", re.DOTALL)
+_TYPED = re.compile(
+    r"(failed to create typed patch object \([^)]*\): )(?:errors:\n)?(.*)", re.DOTALL
+)
 
 
 def same_trouble(theirs: str, ours: str) -> bool:

@@ -117,15 +117,11 @@ def _told_apart(theirs: Object, ours: Object) -> str:
     """
     words = difference(theirs, ours)
     if words and theirs["code"] != ours["code"]:
-<<<<<<< HEAD
         if (
             theirs["code"] == 500
             and 400 <= ours["code"] < 500
-            and _message(theirs) == _message(ours)
+            and same_trouble(_message(theirs), _message(ours))
         ):
-=======
-        if theirs["code"] == 500 and 400 <= ours["code"] < 500 and same_trouble(_message(theirs), _message(ours)):
->>>>>>> 43b881e (Check the types of what is applied before it is merged, in the words of a real server)
             return ""
         said = [
             json.dumps(side["body"].get("message", side["body"]))[:600] for side in (theirs, ours)

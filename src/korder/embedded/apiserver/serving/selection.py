@@ -103,16 +103,9 @@ def _parsed(route: Route, resource: Resource) -> Selection:
     except ValueError:
         told = selectorwords.field_problem(route.first("fieldSelector"))
         raise bad_request(told) from None
-<<<<<<< HEAD
-    known = resource.strategy.selectable
-    for term in fields.terms:
-        if term.path not in known:
-            raise bad_request(resource.strategy.unselectable(term.path))
     if route.by_name:
         # An old way to watch one object names it in the path.
         fields = fields.and_(field_selectors.of(field_selectors.Term("metadata.name", route.name)))
-=======
->>>>>>> 43b881e (Check the types of what is applied before it is merged, in the words of a real server)
     return Selection(resource, labels, fields)
 
 

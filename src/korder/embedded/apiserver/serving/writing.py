@@ -75,7 +75,6 @@ def own(call: Call, options: WriteOptions, live: Object | None, obj: Object) -> 
 
 async def create_object(call: Call, options: WriteOptions, obj: Object) -> Answer:
     """Stores a new object that was read and has owners."""
-    generates = not obj["metadata"].get("name")
     for attempt in range(ATTEMPTS):
         try:
             return await _create(call, options, obj)
@@ -100,7 +99,6 @@ async def _create(call: Call, options: WriteOptions, obj: Object) -> Answer:
         strategy.before_create(made)
         _refuse(call, made, strategy.check_create(made))
         attributes.object, attributes.name = made, made["metadata"]["name"]
-<<<<<<< HEAD
         await admission.validate()
         call.warnings += strategy.warnings(made) + attributes.warnings
         return await _store_new(call, options, made, [*attributes.alongside, *ground])
@@ -121,19 +119,6 @@ def _ground(call: Call, obj: Object) -> list[Write]:
             raise refusal.forbidden(resource.plural, resource.group, name, why)
         found.append(definition)
     return [Unchanged(each.key, each.version) for each in found]
-=======
-        await call.world.chain.validate(attributes)
-        call.warnings += call.resource.strategy.warnings(made) + attributes.warnings
-        try:
-            return await _store_new(call, options, made, attributes.alongside)
-        except AlreadyExists:
-            if not generates or attempt == ATTEMPTS - 1:
-                raise _exists(call, made) from None
-            obj["metadata"].pop("name", None)
-        except Conflict:
-            continue
-    raise _busy(call, call.route.name)
->>>>>>> 43b881e (Check the types of what is applied before it is merged, in the words of a real server)
 
 
 def _complete(call: Call, obj: Object) -> None:
