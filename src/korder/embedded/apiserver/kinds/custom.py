@@ -81,6 +81,8 @@ class CustomStrategy(Strategy):
 
     def read(self, obj: Object) -> list[str]:
         try:
+            # A server writes the members out by name before it reads them, so the first that is wrong is the first by name.
+            obj["metadata"] = dict(sorted(obj["metadata"].items()))
             unknown = reading.of_type("meta/v1.ObjectMeta")(obj["metadata"])
         except Mismatch as mismatch:
             raise Unreadable(self._api_version, self.kind, str(mismatch)) from None
