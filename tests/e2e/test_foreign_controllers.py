@@ -107,6 +107,48 @@ metadata: {name: small}
 spec: {hard: {pods: "4", requests.cpu: "1"}}
 """
 
+VOLUME = """
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: NAMESPACE}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  hostPath: {path: /data}
+  storageClassName: NAMESPACE
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+  storageClassName: NAMESPACE
+"""
+
+READER = """
+apiVersion: v1
+kind: Pod
+metadata: {name: reader}
+spec:
+  containers: [{name: app, image: "app:1", volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+"""
+
+DEVICE = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: device}
+spec: {spec: {devices: {requests: [{name: one, exactly: {deviceClassName: none}}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: waiting}
+spec:
+  resourceClaims: [{name: device, resourceClaimTemplateName: device}]
+  containers: [{name: app, image: "app:1", resources: {claims: [{name: device}]}}]
+"""
+
 GHOST = """
 apiVersion: v1
 kind: Node
@@ -250,6 +292,10 @@ def kubectl(foreigners: Foreigners) -> Iterator[Kubectl]:
     assert foreigners.troubles() == []
 
 
+def name_of_namespace(kubectl: Kubectl) -> str:
+    return kubectl("get", "serviceaccount", "default", "-o=jsonpath={.metadata.namespace}")
+
+
 async def until(check: Callable[[], object], seconds: float = 30) -> None:
     async with asyncio.timeout(seconds):
         while not check():
@@ -363,6 +409,26 @@ def test_a_quota_counts_and_refuses(kubectl: Kubectl) -> None:
     kubectl("wait", "resourcequota/small", "--for=jsonpath={.status.used.pods}=1", PATIENCE)
 
 
+def test_a_claim_gets_its_volume_and_a_pod_both(kubectl: Kubectl) -> None:
+    namespace = name_of_namespace(kubectl)
+    kubectl("apply", "-f", "-", stdin=VOLUME.replace("NAMESPACE", namespace))
+    try:
+        kubectl("wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", PATIENCE)
+        kubectl("apply", "-f", "-", stdin=READER)
+        kubectl("wait", "pod/reader", "--for=condition=Ready", PATIENCE)
+        (claim,) = items(kubectl, "pvc")
+        assert claim["spec"]["volumeName"] == namespace
+    finally:
+        kubectl("delete", "pv", namespace, "--wait=false")
+
+
+async def test_a_pod_waits_for_a_device_that_is_not_there(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", stdin=DEVICE)
+    await until(lambda: items(kubectl, "resourceclaims"))
+    missing = "device class none does not exist"
+    await until(lambda: missing in kubectl("get", "events", "-o=jsonpath={.items[*].message}"))
+
+
 def test_what_is_owned_goes_with_its_owner(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "parent")
     uid = kubectl("get", "configmap", "parent", "-o=jsonpath={.metadata.uid}")
@@ -394,9 +460,8 @@ def test_a_namespace_goes_with_all_that_is_in_it(foreigners: Foreigners, kubectl
 def test_a_node_that_is_not_heard_of_loses_its_pods(
     foreigners: Foreigners, kubectl: Kubectl
 ) -> None:
-    namespace = kubectl("get", "serviceaccount", "default", "-o=jsonpath={.metadata.namespace}")
     try:
-        kubectl("apply", "-f", "-", stdin=GHOST.replace("NAMESPACE", namespace))
+        kubectl("apply", "-f", "-", stdin=GHOST.replace("NAMESPACE", name_of_namespace(kubectl)))
         kubectl("wait", "node/ghost", "--for=condition=Ready=Unknown", PATIENCE)
         unreachable = '{.spec.taints[?(@.key=="node.kubernetes.io/unreachable")].effect}'
         kubectl("wait", "pod/stranded", "--for=jsonpath={.metadata.deletionTimestamp}", PATIENCE)
