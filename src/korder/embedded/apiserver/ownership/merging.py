@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver import gotext
 from korder.embedded.apiserver.ownership import fieldsets, listitems
 from korder.embedded.apiserver.ownership.fieldsets import FieldSet, Path
 from korder.embedded.apiserver.ownership.structure import LEAF, Form, Node
