@@ -93,6 +93,9 @@ def _resource(described: Shape) -> Shape:
     return Shape("map", lambda: members, described.values)
 
 
+_WORDS = {"integer": "numeric", "number": "numeric", "string": "string", "boolean": "boolean"}
+
+
 def _described(schema: Mapping[str, JSON], *, keep_unknown: bool) -> Shape:
     keep_unknown = keep_unknown or schema.get("x-kubernetes-preserve-unknown-fields") is True
     if schema.get("x-kubernetes-int-or-string") is True:
@@ -104,12 +107,8 @@ def _described(schema: Mapping[str, JSON], *, keep_unknown: bool) -> Shape:
             return Shape(
                 "list", items=_described(_object(schema.get("items")), keep_unknown=keep_unknown)
             )
-        case "integer" | "number":
-            return Shape("numeric")
-        case "string":
-            return Shape("string")
-        case "boolean":
-            return Shape("boolean")
+        case str() as word if word in _WORDS:
+            return Shape(_WORDS[word])
         case _:
             return ANY
 

@@ -16,7 +16,7 @@ from korder.embedded.apiserver.admission.expressions import (
     Expression,
     Failed,
 )
-from korder.embedded.apiserver.ownership import listitems, merging
+from korder.embedded.apiserver.ownership import listitems, merging, typed
 from korder.embedded.apiserver.ownership.structure import Form, Node
 from korder.embedded.apiserver.refusal import Refused
 
@@ -85,10 +85,11 @@ def _merge(attributes: Attributes, made: Any) -> bool:
     own = attributes.resource
     kind = reviews.kind(own, attributes.subresource)["kind"]
     applied = {**_sorted(made), "apiVersion": own.api_version, "kind": kind}
-    structure = own.strategy.endpoint(attributes.subresource).structure
+    endpoint = own.strategy.endpoint(attributes.subresource)
+    structure = endpoint.structure
     before = attributes.object
     try:
-        merging.check(structure, applied)
+        typed.check(endpoint.shape, structure, applied)
         atomic = [*_atomics(structure, applied, "")]
         if atomic:
             why = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
