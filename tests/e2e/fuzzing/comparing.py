@@ -13,6 +13,9 @@ _TIME = re.compile(r"(?!2024)20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 """An instant a server chose: those that requests name are of 2024."""
 _GENERATED = re.compile(r"\b(kube-api-access-|g\d+-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _VERSION = re.compile(r"(ResourceVersion in (?:precondition|object meta): )(\d+)")
+_QUOTED = re.compile(r'"\{(?:[^"\\]|\\.)*\}"')
+"""An object inside of a text, whose members come in an order that depends on what was patched."""
+
 _STAMPS = ("creationTimestamp", "deletionTimestamp")
 
 
@@ -65,6 +68,10 @@ class Names:
         return self._versions.setdefault(version, f"version {len(self._versions) + 1}")
 
     def _text(self, text: str) -> str:
+        quoted = _QUOTED.search(text)
+        if quoted:
+            inner = self.plain(json.loads(json.loads(quoted[0])))
+            text = text.replace(quoted[0], json.dumps(inner, sort_keys=True))
         text = _UUID.sub(self._id, text)
         text = _VERSION.sub(lambda found: found[1] + self._version(found[2]), text)
         return _GENERATED.sub(r"\1<any>", _TIME.sub("<time>", text))
@@ -83,6 +90,20 @@ def _without_order(status: dict[str, Any]) -> dict[str, Any]:
         message = message.replace(f"{cause.get('field', '')}: {cause['message']}", "*", 1)
     details = {**status["details"], "causes": sorted(causes, key=json.dumps)}
     return {**status, "message": message, "details": details}
+
+
+_TYPED = re.compile(
+    r"(failed to create typed patch object \([^)]*\): )(?:errors:\n)?(.*)", re.DOTALL
+)
+
+
+def same_trouble(theirs: str, ours: str) -> bool:
+    """Whether two refusals of a configuration agree: a real server tells by chance only some of what is wrong with it."""
+    left, right = _TYPED.fullmatch(theirs), _TYPED.fullmatch(ours)
+    if not left or not right or left[1] != right[1]:
+        return theirs == ours
+    told = [{line.strip() for line in found[2].split("\n")} for found in (left, right)]
+    return told[0] <= told[1]
 
 
 def difference(theirs: Any, ours: Any, path: str = "") -> str:

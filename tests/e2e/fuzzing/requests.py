@@ -193,12 +193,7 @@ def list_(rng: random.Random, kind: Kind, number: int) -> Step:
 
 
 def _at(rng: random.Random, kind: Kind) -> Query:
-    version = f"{{{rng.choice(('listed', 'rv'))}:{kind.resource}{{}}}}"
-    version = (
-        f"{{listed:{kind.resource}}}"
-        if sometimes(rng, 0.5)
-        else f"{{rv:{kind.resource}/{rng.choice(kind.names)}}}"
-    )
+    version = f"{{listed:{kind.resource}}}"
     return rng.choice(
         (
             {"resourceVersion": version, "resourceVersionMatch": "Exact"},

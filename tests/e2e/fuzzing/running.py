@@ -12,7 +12,7 @@ import json
 from typing import Any
 
 from tests.contract.wire import Answer, Server, Watch
-from tests.e2e.fuzzing.comparing import Names, difference
+from tests.e2e.fuzzing.comparing import Names, difference, same_trouble
 from tests.e2e.fuzzing.kinds import KINDS, Kind
 from tests.e2e.fuzzing.step import Memory, Step, encoded
 from tests.e2e.fuzzing.widgets import API_VERSION, DEFINITION
@@ -120,7 +120,7 @@ def _told_apart(theirs: Object, ours: Object) -> str:
         if (
             theirs["code"] == 500
             and 400 <= ours["code"] < 500
-            and _message(theirs) == _message(ours)
+            and same_trouble(_message(theirs), _message(ours))
         ):
             return ""
         said = [

@@ -27,6 +27,37 @@ def printed(value: JSON) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def written(value: JSON) -> str:
+    """Writes as `%#v` does: `map[string]interface {}{"a":1}`."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_quoted(key)}:{written(value[key])}" for key in sorted(value))
+        return f"map[string]interface {{}}{{{inner}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(written, value))}}}"
+    if value is None:
+        return "interface {}(nil)"
+    return _quoted(value) if isinstance(value, str) else printed(value)
+
+
+def type_of(value: JSON) -> str:
+    """Names the type as `%T` does."""
+    return _TYPES.get(type(value), "<nil>")
+
+
+_TYPES: dict[type, str] = {
+    bool: "bool",
+    str: "string",
+    int: "int64",
+    float: "float64",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
 def _whole(value: JSON) -> JSON:
     if isinstance(value, dict):
         return {key: _whole(inner) for key, inner in value.items()}

@@ -43,8 +43,10 @@ def apply(document: Any, operations: list[Any]) -> Any:
 
 
 def _forgiven(operations: list[Any], written: dict[str, Any], document: Any) -> list[Any]:
-    """A member that is not there can be replaced, and is as good as null for a test; the standard says otherwise."""
+    """A member that is not there can be replaced, and is as good as null for a test and a copy; the standard says otherwise."""
     verb, path = written.get("op"), written.get("path")
+    if verb == "copy" and _lacks(document, written.get("from")):
+        return [{"op": "add", "path": path, "value": None}]
     if verb not in ("replace", "test") or not isinstance(path, str) or "value" not in written:
         return operations
     parent, _, key = path.rpartition("/")
@@ -54,6 +56,15 @@ def _forgiven(operations: list[Any], written: dict[str, Any], document: Any) -> 
     if verb == "replace":
         return [{**written, "op": "add"}]
     return [] if written["value"] is None else operations
+
+
+def _lacks(document: Any, path: Any) -> bool:
+    """Whether an object is there that has no such member."""
+    if not isinstance(path, str) or not path:
+        return False
+    parent, _, key = path.rpartition("/")
+    home = _found(document, parent)
+    return isinstance(home, dict) and _unescaped(key) not in home
 
 
 def _refusal(operation: dict[str, Any], document: Any) -> NotApplicable:

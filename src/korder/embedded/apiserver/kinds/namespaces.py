@@ -75,4 +75,6 @@ class Namespaces(Plain):
         obj.setdefault("status", {})["phase"] = TERMINATING
 
     def held(self, obj: Object) -> bool:
-        return bool(obj.get("spec", {}).get("finalizers"))
+        # The first deletion only marks a namespace, whatever its finalizers are.
+        begins = "deletionTimestamp" not in obj["metadata"]
+        return begins or bool(obj.get("spec", {}).get("finalizers"))

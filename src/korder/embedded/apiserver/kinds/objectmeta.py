@@ -132,7 +132,7 @@ def _owners(owners: Sequence[Meta]) -> Iterator[Cause]:
 
 def _owner(owner: Meta, place: str) -> Iterator[Cause]:
     version = owner.get("apiVersion", "")
-    if not version or version.endswith("/"):
+    if not version or version.endswith("/") or version.count("/") > 1:
         yield fe.invalid(f"{place}.apiVersion", version, "version must not be empty")
     for member in ("kind", "name", "uid"):
         if not owner.get(member):

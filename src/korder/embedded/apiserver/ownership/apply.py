@@ -17,6 +17,7 @@ from korder.embedded.apiserver.ownership import (
     listitems,
     managers as entries,
     merging,
+    typed,
 )
 from korder.embedded.apiserver.ownership.endpoints import Endpoint
 from korder.embedded.apiserver.ownership.fieldsets import FieldSet
@@ -68,6 +69,8 @@ def update(
     bare = _without_managers(new)
     if live is not None and not owners:
         return bare
+    if endpoint.custom and not typed.fits(endpoint.shape, endpoint.structure, bare):
+        return bare
     try:
         owners = _updated(endpoint, live or endpoint.empty, bare, owners, manager, now)
     except listitems.Unmergeable:
@@ -108,7 +111,7 @@ def apply(
         raise ApplyRefused(f"failed to decode managed fields: {error}", 500) from None
     bare = _without_managers(stored)
     try:
-        merging.check(endpoint.structure, applied)
+        typed.check(endpoint.shape, endpoint.structure, applied)
         if not owners:
             owners = _updated(endpoint, endpoint.empty, bare, {}, _BEFORE, now)
         merged = _applied(endpoint, bare, applied, owners, manager, now, force=force)
@@ -116,8 +119,7 @@ def apply(
         raise ApplyRefused(_untyped(endpoint, applied, str(error)), 500) from None
     if manager == lastapplied.KUBECTL:
         merged = lastapplied.renewed(merged, applied)
-    # What became empty is null by now, and only a custom kind can store that: its schema decides about it.
-    return merged if endpoint.custom else merging.without_nulls(merged)
+    return merged
 
 
 def keep_times(before: Object, after: Object) -> Object:
@@ -245,10 +247,10 @@ def _check(endpoint: Endpoint, applied: Object, manager: str) -> None:
     if _metadata(applied).get("managedFields") is not None:
         raise ApplyRefused("metadata.managedFields must be nil")
     if applied.get("apiVersion") != endpoint.api_version or applied.get("kind") != endpoint.kind:
-        group, _, version = str(applied.get("apiVersion", "")).rpartition("/")
-        raise ApplyRefused(
-            f"invalid object type: {group}/{version}, Kind={applied.get('kind', '')}"
-        )
+        said = [applied.get(member) for member in ("apiVersion", "kind")]
+        api_version, kind = (each if isinstance(each, str) else "" for each in said)
+        group, _, version = api_version.rpartition("/")
+        raise ApplyRefused(f"invalid object type: {group}/{version}, Kind={kind}")
 
 
 def _untyped(endpoint: Endpoint, applied: Object, message: str) -> str:

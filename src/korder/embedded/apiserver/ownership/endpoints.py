@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver.ownership import builtin as table, fieldsets
+from korder.embedded.apiserver.ownership import builtin as table, fieldsets, typed
 from korder.embedded.apiserver.ownership.fieldsets import FieldSet
 from korder.embedded.apiserver.ownership.structure import Node, of_schema
+from korder.embedded.apiserver.ownership.typed import Shape
 
 STATUS = "status"
 
@@ -42,6 +43,7 @@ class Endpoint:
         api_version: Group and version, as in the objects.
         kind: The kind of the objects.
         structure: What they are made of.
+        shape: What types their members have.
         subresource: Which part is written here, "" for the main one.
         reset: What a write here does not change, hence does not own.
         empty: An object nobody has filled in: what is in it is never added, only changed.
@@ -51,6 +53,7 @@ class Endpoint:
     api_version: str
     kind: str
     structure: Node
+    shape: Shape
     subresource: str = ""
     reset: FieldSet = fieldsets.EMPTY
     empty: Mapping[str, JSON] = field(default_factory=dict)
@@ -66,6 +69,7 @@ def builtin(api_version: str, kind: str, subresource: str = "") -> Endpoint:
         api_version,
         kind,
         table.find(api_version, kind),
+        typed.of_kind(api_version, kind),
         subresource,
         _fields(unchanged),
         table.empty(api_version, kind),
@@ -88,6 +92,7 @@ def custom(
         api_version,
         kind,
         of_schema(schema),
+        typed.of_schema(schema),
         subresource,
         _fields(unchanged),
         {"apiVersion": api_version, "kind": kind},

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from korder.api.meta import JSON
-from korder.embedded.apiserver import gotext
 from korder.embedded.apiserver.ownership import fieldsets, listitems
 from korder.embedded.apiserver.ownership.fieldsets import FieldSet, Path
 from korder.embedded.apiserver.ownership.structure import LEAF, Form, Node
@@ -23,25 +22,6 @@ class _Absent:
 
 _ABSENT: Final = _Absent()
 _Value = JSON | _Absent
-
-
-def check(node: Node, value: JSON, path: Path = ()) -> None:
-    """Makes sure that a configuration has objects and lists where they belong, and no item twice."""
-    form = node.form_of(value)
-    if value is None or form is Form.LEAF:
-        return
-    if not isinstance(value, dict if form is Form.MAP else list):
-        expected = "map" if form is Form.MAP else "list"
-        where = fieldsets.describe(path)
-        raise listitems.Unmergeable(
-            f"{where}: expected {expected}, got &{{{gotext.printed(value)}}}"
-        )
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            check(node.member(name), inner, (*path, fieldsets.member(name)))
-    elif isinstance(value, list):
-        for step, item in listitems.distinct(listitems.named(node, value, path), path).items():
-            check(node.item, item, (*path, step))
 
 
 def fields_of(node: Node, value: JSON) -> FieldSet:

@@ -203,7 +203,8 @@ async def _remove(call: Call, options: DeleteOptions, record: Record, *, admitte
         if graceful:
             # Those who watch are told of the grace that has ended before the object goes.
             (record,) = await call.world.write(Update(record.key, draft, record.version))
-        await call.world.write(Delete(record.key, draft, record.version))
+        (record,) = await call.world.write(Delete(record.key, draft, record.version))
+        obj["metadata"]["resourceVersion"] = str(record.version)
     return _gone(call, record, obj)
 
 

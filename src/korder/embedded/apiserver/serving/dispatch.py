@@ -13,6 +13,7 @@ from korder.embedded.apiserver.refusal import (
     bad_request,
     method_not_allowed,
     no_such_path,
+    not_found,
 )
 from korder.embedded.apiserver.serving import (
     answers,
@@ -71,7 +72,11 @@ def _check_method(resource: Resource, route: Route) -> None:
     if route.subresource:
         part = resource.subresource(route.subresource)
         if part is None:
-            raise no_such_path()
+            raise (
+                not_found(resource.plural, resource.group, route.name)
+                if resource.custom
+                else no_such_path()
+            )
         verbs = part.verbs
     _check_scope(resource, route)
     if route.name in (".", ".."):

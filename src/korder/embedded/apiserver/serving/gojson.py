@@ -137,10 +137,14 @@ def _char(text: str, at: int) -> str:
     return text[at]
 
 
+def _escaped(char: str) -> str:
+    code = ord(char)
+    return char.encode("unicode_escape").decode() if code < 128 else f"\\u{code:04x}"
+
+
 def _wrong(text: str, at: int, where: str) -> _Problem:
     char = _char(text, at)
     shown = {"'": "'\\''", '"': "'\"'"}.get(char)
     if shown is None:
-        printable = char if char.isprintable() else char.encode("unicode_escape").decode()
-        shown = f"'{printable}'"
+        shown = f"'{char if char.isprintable() else _escaped(char)}'"
     return _Problem(f"invalid character {shown} {where}")

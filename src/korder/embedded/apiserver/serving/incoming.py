@@ -28,13 +28,14 @@ def read(call: Call, options: WriteOptions) -> Object:
     strict += [f'unknown field "{path}"' for path in understood(call, obj)]
     if strict:
         _tell(call, options, strict)
-    one_owner_each(call, obj)
     return obj
 
 
 def check_kind(call: Call, obj: Object) -> None:
     """Refuses an object of another kind or version, and writes kind and version into one that leaves them out."""
     resource = call.resource
+    if not resource.custom and not obj.get("kind"):
+        obj["kind"] = resource.kind
     kind = obj.setdefault("kind", resource.kind)
     version = obj.get("apiVersion") or resource.api_version
     obj["apiVersion"] = version

@@ -6,7 +6,6 @@ else was faster.
 """
 
 from collections.abc import Callable
-import copy
 from typing import Any
 
 from korder.api import patch as patches
@@ -201,7 +200,6 @@ async def _apply(call: Call, options: WriteOptions) -> Answer:
 
     def make(live: Object | None) -> Object:
         applied = _configuration(call)
-        _check_declared(call, applied)
         try:
             merged = ownership.apply(
                 endpoint,
@@ -215,7 +213,7 @@ async def _apply(call: Call, options: WriteOptions) -> Answer:
             raise _conflict(error) from None
         except ApplyRefused as error:
             raise refusal.bad_request(str(error)) from None
-        wanted = _applied(call, options, merged)
+        wanted = _applied(call, options, applied, merged)
         if live is None:
             wanted["metadata"].setdefault("name", call.route.name)
         incoming.settle(call, wanted)
@@ -242,33 +240,13 @@ def _configuration(call: Call) -> Object:
     return applied
 
 
-def _check_declared(call: Call, applied: Object) -> None:
-    """A configuration may only name what its kind has; a real server calls that its own error (500)."""
-    looked_at = copy.deepcopy(applied)
-    if not isinstance(looked_at.get("metadata"), dict):
-        return
-    try:
-        unknown = call.resource.strategy.read(looked_at)
-    except refusal.Refused:
-        return
-    if not unknown:
-        return
-    told = [f".{path}: field not declared in schema" for path in unknown]
-    listed = told[0] if len(told) == 1 else "errors:\n" + "\n".join(f"  {each}" for each in told)
-    resource = call.resource
-    meta = applied["metadata"]
-    place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
-    kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
-    raise refusal.bad_request(f"failed to create typed patch object ({place}; {kind}): {listed}")
-
-
-def _applied(call: Call, options: WriteOptions, merged: Object) -> Object:
+def _applied(call: Call, options: WriteOptions, applied: Object, merged: Object) -> Object:
     obj: Object = bodies.decode_json(documents.encode(merged))[0]
     incoming.check_kind(call, obj)
     try:
         unknown = incoming.understood(call, obj)
     except refusal.Refused as error:
-        raise _unconvertible(call, obj, _bare(error.status.message)) from None
+        raise _unconvertible(call, applied, _bare(error.status.message)) from None
     if unknown and options.validation == "Strict":
         raise incoming.unhandled(
             call,
@@ -279,11 +257,11 @@ def _applied(call: Call, options: WriteOptions, merged: Object) -> Object:
     return obj
 
 
-def _unconvertible(call: Call, obj: Object, told: str) -> refusal.Refused:
+def _unconvertible(call: Call, applied: Object, told: str) -> refusal.Refused:
     """What was applied does not fit into the kind; a real server calls that its own error (500)."""
     resource = call.resource
     kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
-    meta = obj.get("metadata") or {}
+    meta = applied.get("metadata") or {}
     place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
     if not told.startswith("parsing time"):
         told = f"error decoding from json: {told}"

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from korder.api.machinery import StatusCause, StatusDetails
 from korder.api.meta import ListMeta
 from korder.embedded.apiserver import refusal
-from korder.embedded.apiserver.serving import documents, selection
+from korder.embedded.apiserver.serving import documents, gojson, selection
 from korder.embedded.apiserver.serving.call import Answer, Call
 from korder.embedded.apiserver.serving.selection import ListOptions
 from korder.embedded.apiserver.storage import Expired, Page, Record, TooNew
@@ -126,8 +126,8 @@ def _decoded(text: str) -> _Token:
         raise _bad_token("illegal base64 data at input byte 0") from None
     try:
         token = msgspec.json.decode(raw, type=_Token)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _bad_token(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise _bad_token(gojson.problem(raw.decode("latin-1"))) from None
     if token.v != "meta.k8s.io/v1":
         told = (
             f"continue key is not valid: server does not recognize this encoded version {token.v}"

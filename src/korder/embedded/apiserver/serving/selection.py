@@ -67,24 +67,32 @@ def read(route: Route, resource: Resource) -> ListOptions:
         return ListOptions(
             Selection(resource, label_selectors.EVERYTHING, field_selectors.FieldSelector())
         )
+    timeout, limit = opts.integer(query, "timeoutSeconds"), opts.integer(query, "limit")
     found = ListOptions(
-        selection(route, resource),
+        _parsed(route, resource),
         route.first("resourceVersion"),
         route.first("resourceVersionMatch"),
-        opts.integer(query, "limit") or 0,
+        limit or 0,
         route.first("continue"),
-        opts.integer(query, "timeoutSeconds"),
+        timeout,
         bool(opts.boolean(query, "allowWatchBookmarks")),
         opts.boolean(query, "sendInitialEvents"),
     )
     causes = _watch_causes(found) if route.verb == "watch" else _list_causes(found)
     if causes:
         raise invalid("ListOptions", opts.META, "", causes)
+    _check_fields(found.selection)
     return found
 
 
 def selection(route: Route, resource: Resource) -> Selection:
     """Reads the selectors of a query."""
+    found = _parsed(route, resource)
+    _check_fields(found)
+    return found
+
+
+def _parsed(route: Route, resource: Resource) -> Selection:
     try:
         labels = label_selectors.parse(route.first("labelSelector"))
     except label_selectors.InvalidSelector:
@@ -95,14 +103,17 @@ def selection(route: Route, resource: Resource) -> Selection:
     except ValueError:
         told = selectorwords.field_problem(route.first("fieldSelector"))
         raise bad_request(told) from None
-    known = resource.strategy.selectable
-    for term in fields.terms:
-        if term.path not in known:
-            raise bad_request(resource.strategy.unselectable(term.path))
     if route.by_name:
         # An old way to watch one object names it in the path.
         fields = fields.and_(field_selectors.of(field_selectors.Term("metadata.name", route.name)))
     return Selection(resource, labels, fields)
+
+
+def _check_fields(found: Selection) -> None:
+    strategy = found.resource.strategy
+    for term in found.fields.terms:
+        if term.path not in strategy.selectable:
+            raise bad_request(strategy.unselectable(term.path))
 
 
 def _list_causes(found: ListOptions) -> list[Cause]:
