@@ -94,7 +94,7 @@ class CustomStrategy(Strategy):
 
     def check_update(self, obj: Object, old: Object) -> Causes:
         found = objectmeta.updated(obj["metadata"], old["metadata"], self._rules)
-        return found + self.structural.check_update(obj, old)
+        return [*found, *found, *self.structural.check_update(obj, old)]
 
     def before_status(self, obj: Object, old: Object) -> None:
         """Nothing but the status is written here, and who owns it."""

@@ -20,6 +20,14 @@ _METADATA = "meta/v1.ObjectMeta"
 _UNTYPED = ("@quantity", "@intorstring", "@time", "@microtime", "@duration")
 
 
+_SCHEMA_SCALARS = {
+    "integer": "numeric",
+    "number": "numeric",
+    "string": "string",
+    "boolean": "boolean",
+}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """What a value may be.
@@ -93,9 +101,6 @@ def _resource(described: Shape) -> Shape:
     return Shape("map", lambda: members, described.values)
 
 
-_WORDS = {"integer": "numeric", "number": "numeric", "string": "string", "boolean": "boolean"}
-
-
 def _described(schema: Mapping[str, JSON], *, keep_unknown: bool) -> Shape:
     keep_unknown = keep_unknown or schema.get("x-kubernetes-preserve-unknown-fields") is True
     if schema.get("x-kubernetes-int-or-string") is True:
@@ -107,8 +112,8 @@ def _described(schema: Mapping[str, JSON], *, keep_unknown: bool) -> Shape:
             return Shape(
                 "list", items=_described(_object(schema.get("items")), keep_unknown=keep_unknown)
             )
-        case str() as word if word in _WORDS:
-            return Shape(_WORDS[word])
+        case str() as scalar:
+            return Shape(_SCHEMA_SCALARS.get(scalar, "any"))
         case _:
             return ANY
 

@@ -28,7 +28,6 @@ def read(call: Call, options: WriteOptions) -> Object:
     strict += [f'unknown field "{path}"' for path in understood(call, obj)]
     if strict:
         _tell(call, options, strict)
-    one_owner_each(call, obj)
     return obj
 
 

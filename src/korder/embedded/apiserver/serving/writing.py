@@ -62,6 +62,7 @@ async def create(call: Call) -> Answer:
     for member in _SYSTEM:
         obj["metadata"].pop(member, None)
     incoming.settle(call, obj)
+    incoming.one_owner_each(call, obj)
     obj = own(call, options, None, obj)
     return await create_object(call, options, obj)
 
@@ -75,12 +76,12 @@ def own(call: Call, options: WriteOptions, live: Object | None, obj: Object) -> 
 
 async def create_object(call: Call, options: WriteOptions, obj: Object) -> Answer:
     """Stores a new object that was read and has owners."""
+    named, generated = obj["metadata"].get("name"), obj["metadata"].get("generateName", "")
     for attempt in range(ATTEMPTS):
         try:
             return await _create(call, options, obj)
         except AlreadyExists as error:
-            generated = obj["metadata"].get("generateName", "")
-            if not generated or attempt >= _NAMES - 1:
+            if named or not generated or attempt >= _NAMES - 1:
                 raise _exists(call, error.key.name, generated=bool(generated)) from None
             obj["metadata"].pop("name", None)
         except (Conflict, NotFound):
@@ -149,8 +150,9 @@ async def _store_new(
 
 def _exists(call: Call, name: str, *, generated: bool) -> refusal.Refused:
     found = refusal.already_exists(call.resource.plural, call.resource.group, name)
-    told = found.status.message
-    if generated:
+    told, details = found.status.message, found.status.details
+    if generated and details is not None:
+        details = replace(details, retry_after_seconds=1)
         told += ", the server was not able to generate a unique name for the object"
     record = call.world.storage.get(call.key_of(name))
     if (
@@ -158,7 +160,7 @@ def _exists(call: Call, name: str, *, generated: bool) -> refusal.Refused:
         and "deletionTimestamp" in documents.known(call.resource, record)["metadata"]
     ):
         told = f"object is being deleted: {told}"
-    return refusal.Refused(replace(found.status, message=told))
+    return refusal.Refused(replace(found.status, message=told, details=details))
 
 
 async def update(call: Call) -> Answer:
@@ -171,6 +173,7 @@ async def update(call: Call) -> Answer:
     def make(live: Object | None) -> Object:
         wanted = {**obj, "metadata": dict(obj["metadata"])}
         _same_object(call, wanted, live)
+        incoming.one_owner_each(call, wanted)
         return own(call, options, live, wanted)
 
     creates = call.resource.strategy.created_by_update and not call.route.subresource

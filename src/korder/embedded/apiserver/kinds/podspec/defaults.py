@@ -140,7 +140,7 @@ def _of_container(container: Object) -> None:
         _fill_missing(source.get("fileKeyRef"), optional=False)
     if container.get("resources"):
         rounded(container["resources"], "limits", "requests")
-    for probe in filter(None, map(container.get, PROBES)):
+    for probe in (each for each in map(container.get, PROBES) if each is not None):
         _fill(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
         _fill_if(probe.get("httpGet"), path="/", scheme="HTTP")
         _fill_missing(probe.get("grpc"), service="")
