@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+import os
 from pathlib import Path
 import subprocess
 import sys
@@ -23,6 +24,7 @@ def command(home: Path, *args: str, stdin: str = "", **environment: str) -> Done
             "PATH": "/usr/bin:/bin",
             "NO_COLOR": "1",
             "COLUMNS": "200",
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             **environment,
         },
         input=stdin,

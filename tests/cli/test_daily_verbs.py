@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 import json
+import os
 from pathlib import Path
 import signal
 import subprocess
@@ -161,7 +162,7 @@ def test_deleting_what_is_not_there(here: Korder) -> None:
 def test_watching_prints_changes_as_they_come(home: Path, here: Korder) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "korder", "watch", "cm", "-l", "test=watch"],
-        env={"HOME": str(home)},
+        env={"HOME": str(home), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
         stdout=subprocess.PIPE,
         text=True,
     ) as watching:
