@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from pathlib import Path
+import socket
 import subprocess
-import sys
 
 import pytest
 
@@ -12,29 +12,6 @@ from korder.net.ports import free_ports
 pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60)]
 
 Korder = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def korder(tmp_path: Path) -> Korder:
-    """Runs the command in an empty home."""
-
-    def run(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "korder", *args],
-            env={
-                "HOME": str(tmp_path),
-                "PATH": "/usr/bin:/bin",
-                "NO_COLOR": "1",
-                "COLUMNS": "200",
-                **environment,
-            },
-            capture_output=True,
-            text=True,
-            timeout=50,
-            check=False,
-        )
-
-    return run
 
 
 def a_kubeconfig(path: Path, server: str, context: str = "here") -> str:
@@ -109,5 +86,75 @@ def test_an_unknown_verb(korder: Korder) -> None:
 def test_help_names_every_verb(korder: Korder) -> None:
     done = korder("--help")
     assert done.returncode == 0
-    for verb in ("manager", "install", "manifests", "version"):
+    for verb in (
+        "up",
+        "get",
+        "watch",
+        "apply",
+        "describe",
+        "delete",
+        "kubectl",
+        "manager",
+        "install",
+        "manifests",
+        "version",
+    ):
         assert verb in done.stdout
+
+
+def test_no_cluster_at_all(korder: Korder) -> None:
+    told = one_sentence(korder("get", "pods"))
+    assert "korder up" in told
+    assert "KUBECONFIG" in told
+
+
+def test_a_cluster_that_was_stopped(korder: Korder, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    ours = tmp_path / ".local" / "share" / "korder" / "kubeconfig"
+    ours.parent.mkdir(parents=True)
+    a_kubeconfig(ours, f"http://127.0.0.1:{port}")
+    assert "`korder up` starts the embedded cluster again" in one_sentence(korder("get", "pods"))
+
+
+def test_another_cluster_that_is_away_while_there_is_an_embedded_one(
+    korder: Korder, tmp_path: Path
+) -> None:
+    (port,) = free_ports(1)
+    ours = tmp_path / ".local" / "share" / "korder" / "kubeconfig"
+    ours.parent.mkdir(parents=True)
+    ours.touch()
+    config = a_kubeconfig(tmp_path / "config", f"http://127.0.0.1:{port}")
+    assert "--kubeconfig embedded" in one_sentence(korder("get", "pods", KUBECONFIG=config))
+
+
+def test_kubectl_that_is_not_installed(korder: Korder, tmp_path: Path) -> None:
+    assert "not on the PATH" in one_sentence(korder("kubectl", "get", "pods", PATH=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        pytest.param(["--node-shape", "nonsense"], "not resource=quantity", id="no shape"),
+        pytest.param(["--node-shape", "cpu=many"], "not a quantity", id="no quantity"),
+        pytest.param(["--nodes", "-1"], "--nodes", id="fewer than no nodes"),
+        pytest.param(["--without", "kubelet"], "scheduler", id="an unknown part"),
+        pytest.param(["--port", "70000"], "--port", id="no port"),
+    ],
+)
+def test_a_cluster_nobody_can_start(korder: Korder, flags: list[str], told: str) -> None:
+    done = korder("up", *flags)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert told in done.stderr
+
+
+def test_a_data_folder_that_is_a_file(korder: Korder, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    told = one_sentence(korder("up", "--data-dir", str(tmp_path / "file")))
+    assert "cannot hold a cluster" in told
+
+
+def test_a_port_that_is_taken(korder: Korder) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert port in one_sentence(korder("up", "--memory", "--port", port))

@@ -67,8 +67,12 @@ async def _apply_one(at: Desk, each: Served, document: Document, dry_run: bool, 
     applied = await at.client.patch(
         each.kind, key, document.body, PatchType.APPLY, dry_run=dry_run, force=force
     )
-    suffix = " (dry run)" if dry_run else ""
-    return f"{each.called(document.name)} {_outcome(before, applied)}{suffix}"
+    if dry_run:
+        # A dry run gives no new version, so it does not show whether anything would change.
+        outcome = "accepted (dry run)" if before else "created (dry run)"
+    else:
+        outcome = _outcome(before, applied)
+    return f"{each.called(document.name)} {outcome}"
 
 
 async def _kind(at: Desk, document: Document, defined: set[tuple[str, str]]) -> Served:

@@ -1,0 +1,178 @@
+"""The daily verbs, typed against an embedded cluster."""
+
+from collections.abc import Callable
+import json
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60), pytest.mark.xdist_group("cli")]
+
+Done = subprocess.CompletedProcess[str]
+Korder = Callable[..., Done]
+
+
+def a_map(name: str, value: str = "1", **labels: str) -> str:
+    """A ConfigMap as a document."""
+    metadata = {"name": name, "labels": labels}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": value}}
+    return yaml.safe_dump(body)
+
+
+def printed(done: Done) -> list[str]:
+    """The lines of a command that went well; none trails."""
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.rstrip() for line in lines] == lines
+    return lines
+
+
+def test_nodes_are_shown_without_any_configuration(here: Korder) -> None:
+    title, *rows = printed(here("get", "nodes"))
+    assert title.split() == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]
+    assert [row.split()[:2] for row in rows] == [["node-1", "Ready"], ["node-2", "Ready"]]
+
+
+def test_the_namespace_of_korder_is_there(here: Korder) -> None:
+    assert printed(here("get", "ns", "korder-system", "-o", "name")) == ["namespace/korder-system"]
+
+
+def test_rows_of_several_kinds_name_their_kind(here: Korder) -> None:
+    lines = printed(here("get", "svc,ns"))
+    assert "" in lines
+    assert any(line.startswith("service/kubernetes ") for line in lines)
+    assert any(line.startswith("namespace/default ") for line in lines)
+
+
+def test_what_is_there_is_shown_and_what_is_not_is_told(here: Korder) -> None:
+    done = here("get", "ns", "default", "nowhere")
+    assert done.returncode == 1
+    assert "default" in done.stdout
+    assert done.stderr == 'korder: namespaces "nowhere" not found\n'
+
+
+def test_categories_with_nothing_in_them_say_so_once(here: Korder) -> None:
+    done = here("get", "korder", "-n", "kube-public")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "nothing found in the namespace kube-public\n"
+
+
+def test_a_word_with_a_typing_error(here: Korder) -> None:
+    done = here("get", "nods")
+    assert done.returncode == 1
+    assert "is 'nodes' meant?" in done.stderr
+
+
+def test_objects_as_yaml_and_json(here: Korder) -> None:
+    one = yaml.safe_load(here("get", "ns", "default", "-o", "yaml").stdout)
+    assert (one["apiVersion"], one["kind"]) == ("v1", "Namespace")
+    several = json.loads(here("get", "ns,nodes", "-o", "json").stdout)
+    assert {item["kind"] for item in several["items"]} == {"Namespace", "Node"}
+
+
+def test_apply_says_what_it_did(here: Korder) -> None:
+    both = f"{a_map('said-1')}---\n{a_map('said-2')}"
+    assert printed(here("apply", "-f", "-", stdin=both)) == [
+        "configmap/said-1 created",
+        "configmap/said-2 created",
+    ]
+    changed = f"{a_map('said-1')}---\n{a_map('said-2', '2')}"
+    assert printed(
+        here("apply", "-f", "-", "--dry-run", stdin=changed + "---\n" + a_map("new"))
+    ) == [
+        "configmap/said-1 accepted (dry run)",
+        "configmap/said-2 accepted (dry run)",
+        "configmap/new created (dry run)",
+    ]
+    assert printed(here("apply", "-f", "-", stdin=changed)) == [
+        "configmap/said-1 unchanged",
+        "configmap/said-2 configured",
+    ]
+
+
+def test_a_definition_and_its_object_in_one_file(here: Korder, tmp_path: Path) -> None:
+    file = tmp_path / "both.yaml"
+    file.write_text("""
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: toys.cli.korder.test}
+spec:
+  group: cli.korder.test
+  scope: Namespaced
+  names: {plural: toys, singular: toy, kind: Toy}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object}}
+---
+apiVersion: cli.korder.test/v1
+kind: Toy
+metadata: {name: car}
+""")
+    assert printed(here("apply", "-f", str(file)))[1] == "toy.cli.korder.test/car created"
+    printed(here("delete", "-f", str(file)))
+    assert here("get", "toys").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param("a: [", "is not YAML", id="no YAML"),
+        pytest.param("kind: Pod", "document 1: an object with apiVersion and kind", id="no object"),
+        pytest.param("---\n", "no object in it", id="nothing"),
+        pytest.param("{apiVersion: v1, kind: Pod}", "metadata.name is missing", id="no name"),
+        pytest.param(
+            "{apiVersion: x/v1, kind: Y, metadata: {name: z}}",
+            "document 1: the server does not serve Y of x/v1",
+            id="an unknown kind",
+        ),
+    ],
+)
+def test_mistakes_in_manifests_are_told_with_their_place(
+    here: Korder, text: str, told: str
+) -> None:
+    done = here("apply", "-f", "-", stdin=text)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "standard input" in done.stderr or "-: " in done.stderr
+
+
+def test_pods_run_and_are_described_and_go(here: Korder) -> None:
+    pod = "{apiVersion: v1, kind: Pod, metadata: {name: told}, spec: {containers: [{name: c, image: i}]}}"
+    printed(here("apply", "-f", "-", stdin=pod))
+    done = here("describe", "pod/told")
+    assert done.stdout.startswith("Pod told, ")
+    assert "\nEvents" in done.stdout
+    assert "kube-api-access" not in done.stdout
+    assert printed(here("delete", "pod", "told")) == ["pod/told deleted"]
+    assert here("get", "pod", "told").returncode == 1
+
+
+def test_deleting_what_is_not_there(here: Korder) -> None:
+    done = here("delete", "cm/nothing")
+    assert (done.returncode, done.stderr) == (1, 'korder: configmaps "nothing" not found\n')
+
+
+def test_watching_prints_changes_as_they_come(home: Path, here: Korder) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "korder", "watch", "cm", "-l", "test=watch"],
+        env={"HOME": str(home), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as watching:
+        assert watching.stdout is not None
+        assert watching.stdout.readline().split()[:2] == ["EVENT", "NAME"]
+        printed(here("apply", "-f", "-", stdin=a_map("seen", test="watch")))
+        assert watching.stdout.readline().split()[:2] == ["ADDED", "seen"]
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(10) == 130
+
+
+def test_the_embedded_cluster_by_its_word(here: Korder) -> None:
+    assert here("get", "pods", "--kubeconfig", "embedded", KUBECONFIG="/nowhere").returncode == 0
