@@ -4,7 +4,7 @@ import sys
 
 from rich.console import Console
 
-from bench import embedded, fanout, informer_list, micro, storage
+from bench import embedded, fanout, informer_list, micro, storage, watchers
 from bench.table import publish
 
 BENCHMARKS = {
@@ -14,6 +14,7 @@ BENCHMARKS = {
     ("store-event",): micro.store_event,
     ("embedded-create",): embedded.create,
     ("embedded-list",): embedded.list_pages,
+    ("embedded-watchers",): watchers.watchers,
     ("embedded-ready",): embedded.ready,
     ("embedded-memory",): embedded.memory,
     ("storage-create",): storage.create,

@@ -1,0 +1,65 @@
+"""The server of `embedded-watchers`: writes events when it is asked to and says how much processor time that took.
+
+Asked by a line of two numbers, events and seconds between them; answers with one number. Events are written straight into the storage,
+so that little but their delivery is in it.
+"""
+
+import asyncio
+from pathlib import Path
+import random
+import sys
+from time import process_time
+
+from korder.cli import loops
+from korder.embedded import credentials as keys
+from korder.embedded.apiserver.access import door as access
+from korder.embedded.apiserver.assembly import Surroundings, assemble
+from korder.embedded.apiserver.storage import Create, Draft, Key, Storage, open_storage
+from korder.embedded.cluster import NAMES
+from korder.net.ports import LOOPBACK
+from korder.net.server import Server
+from korder.net.serving import ServerTls
+from korder.runtime.clock import SystemClock
+
+_HEAD = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"'
+_TAIL = b'","name":"%b","namespace":"default"},"data":{"text":"' + b"x" * 1000 + b'"}}'
+
+
+async def write(storage: Storage, first: int, count: int, pause: float) -> float:
+    """Writes events, far enough from each other that none are delivered together; returns the seconds of work."""
+    started = process_time()
+    for index in range(first, first + count):
+        name = f"object-{index}"
+        draft = Draft(_HEAD, _TAIL % name.encode())
+        await storage.write(Create(Key("configmaps", "default", name), draft))
+        await asyncio.sleep(pause)
+    return process_time() - started
+
+
+async def main(kubeconfig: Path) -> None:
+    """Serves until nobody asks any more."""
+    clock, loop = SystemClock(), asyncio.get_running_loop()
+    made = keys.make(clock.now())
+    settings = access.Settings(made.signing_key, {made.admin_token: access.ADMIN})
+    async with open_storage(None) as storage:
+        surroundings = Surroundings(access=settings)
+        server = assemble(storage, surroundings, now=clock.now, rng=random.Random(1))
+        await server.start()
+        tls = ServerTls()
+        tls.load(made.serving(NAMES, clock.now()))
+        listener = Server(server.handle, LOOPBACK, 0, tls)
+        port = await listener.start()
+        keys.write_privately(kubeconfig, keys.kubeconfig(made, f"https://{LOOPBACK}:{port}"))
+        print("ready", flush=True)
+        first = 0
+        while line := await loop.run_in_executor(None, sys.stdin.readline):
+            count, pause = line.split()
+            print(await write(storage, first, int(count), float(pause)), flush=True)
+            first += int(count)
+        await server.close()
+        await listener.stop(grace=1.0)
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=loops.fastest()) as runner:
+        runner.run(main(Path(sys.argv[1])))
