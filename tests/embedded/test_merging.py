@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 import pytest
 
-from korder.embedded.apiserver.ownership import fieldsets, listitems, merging
+from korder.embedded.apiserver.ownership import creation, fieldsets, listitems, merging
 from korder.embedded.apiserver.ownership.structure import Node, of_schema
 
 TEXT = {"type": "string"}
@@ -222,3 +222,28 @@ def test_a_configuration_of_another_shape_is_refused(spec: Any, message: str) ->
     with pytest.raises(listitems.Unmergeable) as refused:
         merging.check(NODE, {"spec": spec})
     assert str(refused.value) == message
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["", "a", "b"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "value", "mode", "items", "x"]), inner)
+    ),
+    max_leaves=12,
+)
+_OBJECTS = st.dictionaries(st.sampled_from(["spec", "metadata", "kind", "y"]), _VALUES)
+
+
+@given(_OBJECTS, st.sampled_from([{}, {"spec": {}}, {"spec": {"mode": "a"}, "kind": "a"}]))
+def test_a_new_object_has_the_fields_in_which_it_differs_from_the_empty_one(
+    new: dict[str, Any], empty: dict[str, Any]
+) -> None:
+    node = of_schema({"type": "object", "properties": {"spec": SPEC}})
+    try:
+        wanted = merging.compare(node, empty, new).changed
+    except listitems.Unmergeable:
+        with pytest.raises(listitems.Unmergeable):
+            creation.fields(node, empty, new)
+    else:
+        assert creation.fields(node, empty, new) == wanted

@@ -28,7 +28,8 @@ from korder.embedded.actors.workloads import add_workloads
 from korder.embedded.apiserver.access import door as access
 from korder.embedded.apiserver.assembly import Surroundings, assemble
 from korder.embedded.apiserver.server import Settings as ServerSettings
-from korder.embedded.apiserver.storage import open_storage
+from korder.embedded.apiserver.serving.expiry import Expiry
+from korder.embedded.apiserver.storage import Storage, open_storage
 from korder.embedded.credentials import Credentials
 from korder.kube.client import Client
 from korder.kube.errors import AlreadyExists
@@ -121,11 +122,22 @@ async def running(options: Options, *, clock: Clock, rng: random.Random) -> Asyn
         try:
             await _define(client)
             root = credentials.authority.certificate.decode()
-            async with _acting(client, options, root, clock, rng):
+            async with _forgetting(storage), _acting(client, options, root, clock, rng):
                 yield Cluster(f"https://{LOOPBACK}:{port}", credentials, client)
         finally:
             await server.close()
             await listener.stop(grace=1.0)
+
+
+@asynccontextmanager
+async def _forgetting(storage: Storage) -> AsyncIterator[None]:
+    """Lets events end when their time is over."""
+    async with asyncio.TaskGroup() as group:
+        expiry = group.create_task(Expiry(storage).run())
+        try:
+            yield
+        finally:
+            expiry.cancel()
 
 
 async def _define(client: Client) -> None:

@@ -14,7 +14,8 @@ from korder.embedded.apiserver.kinds.strategy import Object
 
 _TYPES: Final = ("Pod", "Container", "PersistentVolumeClaim")
 _CHECKED: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-_MOST_MILLI: Final = (2**63 - 1) // 1000
+_LARGEST: Final = 2**63 - 1
+_MOST_MILLI: Final = _LARGEST // 1000
 _ORDER: Final = (
     ("min", "max", "min", "min", "min value {} is greater than max value {}"),
     ("min", "defaultRequest", "defaultRequest", "defaultRequest", "min value {} is greater than default request value {}"),
@@ -119,8 +120,11 @@ def _ratio(given: Mapping[str, Quantity], place: str) -> Iterator[Cause]:
         yield fe.invalid(place, str(ratio), f"ratio {ratio} is less than 1")
     if "min" not in given or "max" not in given:
         return
-    least, most, value = given["min"].value(), given["max"].value(), float(ratio.value())
-    if max(ratio.value(), least, most) < _MOST_MILLI:
+    least, most, whole = (
+        min(each.value(), _LARGEST) for each in (given["min"], given["max"], ratio)
+    )
+    value = float(whole)
+    if max(whole, least, most) < _MOST_MILLI:
         least, most, value = given["min"].milli(), given["max"].milli(), ratio.milli() / 1000
     bound = most / least if least else float("inf")
     if value > bound:

@@ -12,6 +12,7 @@ from datetime import datetime
 from korder.api import instant
 from korder.api.meta import JSON
 from korder.embedded.apiserver.ownership import (
+    creation,
     fieldsets,
     lastapplied,
     listitems,
@@ -72,6 +73,8 @@ def update(
     if endpoint.custom and not typed.fits(endpoint.shape, endpoint.structure, bare):
         return bare
     try:
+        if live is None and not owners:
+            return _with_managers(bare, _created(endpoint, bare, manager, now))
         owners = _updated(endpoint, live or endpoint.empty, bare, owners, manager, now)
     except listitems.Unmergeable:
         return bare
@@ -150,6 +153,14 @@ def _given(endpoint: Endpoint, live: Object | None, new: Object) -> dict[Manager
         return entries.decode(stored)
     except entries.MalformedManagers:
         return {}
+
+
+def _created(endpoint: Endpoint, new: Object, manager: str, now: datetime) -> dict[Manager, Entry]:
+    """Gives a new object to the manager."""
+    found = creation.fields(endpoint.structure, endpoint.empty, new)
+    found = found.without(endpoint.reset) - _SYSTEM
+    me = entries.updater(manager, endpoint.api_version, endpoint.subresource)
+    return {me: Entry(found, endpoint.api_version, instant.render(now))} if found else {}
 
 
 def _updated(

@@ -59,6 +59,7 @@ def specials(door: Door) -> Mapping[tuple[str, str, str], Special]:
         request = replace(call, resource=_REQUESTS)
         asked = incoming.read(request, options)
         incoming.settle(call, asked)
+        asked["metadata"].setdefault("name", call.route.name)
         spec = asked.setdefault("spec", {})
         if spec.get("expirationSeconds") is None:
             spec["expirationSeconds"] = DEFAULT_SECONDS
