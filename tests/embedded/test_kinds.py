@@ -71,6 +71,7 @@ def test_a_namespace_begins_active_and_is_held() -> None:
 
 def test_a_namespace_is_let_go_through_finalize_only() -> None:
     strategy, old = RESOURCES["namespaces"].strategy, created("namespaces")
+    old["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z"
     updated, finalized = deepcopy(old), deepcopy(old)
     updated["spec"], finalized["spec"] = {}, {}
     strategy.before_update(updated, old)
