@@ -8,7 +8,7 @@ from typing import Any
 
 from korder.api import instant
 from korder.embedded.apiserver.kinds import custom
-from korder.embedded.apiserver.kinds.definition import CLEANUP, GROUP, KIND, STORED
+from korder.embedded.apiserver.kinds.definition import CLEANUP, GROUP, KIND, STORED, TERMINATING
 from korder.embedded.apiserver.ownership import apply as ownership, endpoints
 from korder.embedded.apiserver.schemas import crds
 from korder.embedded.apiserver.serving.call import ATTEMPTS, World
@@ -98,11 +98,13 @@ class Definitions:
 
     async def _tell_of_end(self, key: Key, definition: Object) -> None:
         stored, status = self._world.storage.get(key), definition.get("status") or {}
-        ending = crds.terminating(instant.render(self._world.now()))
         there = status.get("conditions") or []
-        if stored is None or any(each["type"] == ending["type"] for each in there):
+        others = [each for each in there if each["type"] != TERMINATING]
+        ending = crds.terminating(instant.render(self._world.now()))
+        conditions = [*others, *_kept(there, [ending])]
+        if stored is None or conditions == there:
             return
-        changed = {**fresh(stored), "status": {**status, "conditions": [*there, ending]}}
+        changed = {**fresh(stored), "status": {**status, "conditions": conditions}}
         owned = ownership.update(_STATUS, definition, changed, _MANAGER, self._world.now())
         await self._world.storage.write(Update(key, draft(owned), stored.version))
 
