@@ -142,7 +142,9 @@ async def test_a_bound_pod_knows_its_zone_and_its_account(client: Client) -> Non
     pod = await client.get(PODS, Key("ns", "a"))
     assert (pod.spec.node_name, pod.metadata.labels[ZONE]) == ("n1", "z")
     assert pod.spec.service_account_name == "default"
-    assert (await client.get(CONFIG_MAPS, Key("ns", "kube-root-ca.crt"))).data == {"ca.crt": "PEM"}
+    published = await client.get(CONFIG_MAPS, Key("ns", "kube-root-ca.crt"))
+    assert published.data == {"ca.crt": "PEM"}
+    assert published.metadata.annotations["kubernetes.io/description"].startswith("Contains a CA")
 
 
 async def test_a_namespace_goes_with_everything_in_it(client: Client) -> None:

@@ -244,3 +244,89 @@ async def test_an_eviction_is_not_admitted_as_a_deletion(storage: Storage) -> No
     eviction = {"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": "p"}}
     assert (await send(server, "POST", f"{pods}/p/eviction", eviction))[0] == 201
     assert gate.seen == [(Operation.CREATE, ""), (Operation.CREATE, "eviction")]
+
+
+class Counting(Yielding):
+    """Notes how often writes were tried."""
+
+    def __init__(self) -> None:
+        self.tried = 0
+
+    async def mutate(self, attributes: Attributes) -> None:
+        self.tried += 1
+        await super().mutate(attributes)
+
+
+async def test_a_storm_of_writers_takes_turns(storage: Storage) -> None:
+    counting = Counting()
+    server = await serve(storage, counting)
+    target = CONFIGMAPS.format("default")
+    await send(server, "POST", target, {"metadata": {"name": "a"}})
+    counting.tried = 0
+    await asyncio.gather(
+        *(send(server, "PATCH", f"{target}/a", {"data": {f"k{n}": ""}}, MERGE) for n in range(60))
+    )
+    _, found = await send(server, "GET", f"{target}/a")
+    assert len(found["data"]) == 60
+    assert counting.tried <= 2 * 60
+
+
+async def test_nobody_stands_behind_the_webhook_of_somebody_else(storage: Storage) -> None:
+    class Sleepy(Yielding):
+        async def mutate(self, attributes: Attributes) -> None:
+            data = (attributes.object or {}).get("data") or {}
+            await asyncio.sleep(10 if data.get("last") == "slow" else 0)
+
+    server = await serve(storage, Sleepy())
+    target = CONFIGMAPS.format("default")
+    await send(server, "POST", target, {"metadata": {"name": "a"}})
+    slow = asyncio.create_task(  # noqa: TID251  it is to lose against the others
+        send(server, "PATCH", f"{target}/a", {"data": {"last": "slow"}}, MERGE)
+    )
+    await asyncio.sleep(9)
+    await send(server, "PATCH", f"{target}/a", {"data": {"last": "quick"}}, MERGE)
+    await asyncio.sleep(2)
+    begun = asyncio.get_running_loop().time()
+    await asyncio.gather(
+        *(send(server, "PATCH", f"{target}/a", {"data": {"last": "x"}}, MERGE) for _ in range(5))
+    )
+    assert asyncio.get_running_loop().time() - begun < 1
+    slow.cancel()
+
+
+async def test_a_create_that_begins_again_is_judged_by_the_new_schema(storage: Storage) -> None:
+    gate = Gate("widgets")
+    server = await serve(storage, gate)
+    await send(server, "POST", CRDS, definition())
+    changed = definition()
+    properties = {"size": {"type": "integer"}, "color": {"type": "string", "default": "red"}}
+    schema = {"type": "object", "properties": properties, "required": ["size"]}
+    changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
+    async with asyncio.TaskGroup() as group:
+        bad = group.create_task(send(server, "POST", WIDGETS, widget("bad")))
+        good = group.create_task(
+            send(server, "POST", WIDGETS, {**widget("good"), "size": 1, "unknown": 2})
+        )
+        await gate.reached.wait()
+        patch = {"spec": changed["spec"]}
+        assert (await send(server, "PATCH", f"{CRDS}/widgets.example.com", patch, MERGE))[0] == 200
+        gate.open.set()
+    assert bad.result()[0] == 422
+    code, made = good.result()
+    assert (code, made["color"], "unknown" in made) == (201, "red", False)
+
+
+async def test_a_definition_that_goes_says_so(storage: Storage) -> None:
+    server = await serve(storage)
+    await send(server, "POST", CRDS, definition())
+    await send(server, "POST", WIDGETS, widget("held", "example.com/hold"))
+    await send(server, "DELETE", f"{CRDS}/widgets.example.com")
+    _, found = await send(server, "GET", f"{CRDS}/widgets.example.com")
+    last = found["status"]["conditions"][-1]
+    assert (last["type"], last["status"], last["reason"]) == (
+        "Terminating",
+        "True",
+        "InstanceDeletionInProgress",
+    )
+    _, held = await send(server, "GET", f"{WIDGETS}/held")
+    assert held["metadata"]["generation"] == 2

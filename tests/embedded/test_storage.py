@@ -357,3 +357,9 @@ async def test_watches_are_woken_in_the_order_of_waiting(storage: Storage) -> No
         await asyncio.sleep(1)
         await create(storage, pod("a"))
     assert order == list(range(50))
+
+
+async def test_whoever_stops_waiting_leaves_nothing_behind(storage: Storage) -> None:
+    for number in range(20):
+        assert await storage.watch("pods", f"ns{number}").next(1) == []
+    assert not storage._progress._waiters

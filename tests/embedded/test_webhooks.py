@@ -20,6 +20,7 @@ from korder.embedded.apiserver.admission.webhooks import (
     by_endpoints,
     over_network,
 )
+from korder.embedded.apiserver.admission.webhooks.calls import Place
 from korder.embedded.apiserver.kinds.resource import Resource, Subresource
 from korder.embedded.apiserver.kinds.strategy import Strategy
 from korder.embedded.apiserver.refusal import Refused
@@ -514,3 +515,27 @@ async def test_over_the_network_only_a_known_authority_is_trusted(
         await caller.close()
         await server.stop(0.1)
     assert world.asked == (["hook"] if trusted else [])
+
+
+async def test_authorities_that_were_replaced_do_not_stay_connected(world: World) -> None:
+    opened: list[Transport] = []
+    closed: list[Transport] = []
+
+    class Noting(InProcess):
+        async def close(self) -> None:
+            closed.append(self)
+            await super().close()
+
+    def connect(_: Endpoint) -> Transport:
+        opened.append(Noting(world.handle))
+        return opened[-1]
+
+    caller = Caller(by_endpoints(world.view), connect)
+    for number in range(100):
+        where = Place("https://hooks.test/hook", None, str(number).encode())
+        await caller.ask(where, {"request": {"uid": "u"}}, 1)
+    assert len(opened) == 100
+    assert closed == opened[: len(closed)]
+    assert len(opened) - len(closed) <= 32
+    await caller.close()
+    assert closed == opened

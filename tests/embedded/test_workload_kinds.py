@@ -154,6 +154,28 @@ def test_a_job_is_told_apart_by_labels_it_is_given() -> None:
     assert (job["spec"]["completions"], job["spec"]["parallelism"]) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("own", "of_pods", "inherits"),
+    [
+        ({}, {}, True),
+        ({}, {"a": "b"}, True),
+        ({"a": "b"}, {"a": "b"}, False),
+        ({"c": "d"}, {}, False),
+    ],
+    ids=["no labels", "labels of its pods", "the same labels itself", "other labels itself"],
+)
+def test_a_job_without_labels_has_those_of_its_pods(
+    own: Object, of_pods: Object, *, inherits: bool
+) -> None:
+    wanted = a_workload("Job")
+    wanted["metadata"]["labels"] = own
+    wanted["spec"]["template"]["metadata"] = {"labels": of_pods}
+    job = made(wanted)
+    generated = job["spec"]["template"]["metadata"]["labels"]
+    assert of_pods.items() < generated.items()
+    assert job["metadata"]["labels"] == (generated if inherits else own)
+
+
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "DaemonSet"])
 def test_a_selector_is_chosen_once(kind: str) -> None:
     other = a_template()

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from korder.embedded.apiserver.access import rbac
 from korder.embedded.apiserver.access.action import Action
 from korder.embedded.apiserver.access.user import User
 
@@ -132,3 +133,12 @@ async def test_the_reason_names_the_binding_and_the_subject_it_is_for(world: "Wo
 
 
 RBAC = "rbac.authorization.k8s.io"
+
+
+def test_questions_about_ever_new_namespaces_are_not_all_remembered(
+    world: "World", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rbac, "_REMEMBERED", 10)
+    for number in range(50):
+        world.door.rbac.decide(User("alice"), Action("get", "", "pods", namespace=f"ns{number}"))
+    assert len(world.door.rbac._bindings) <= 10

@@ -11,6 +11,8 @@ from korder.runtime.manager import Manager
 
 NAME = "kube-root-ca.crt"
 _MEMBER = "ca.crt"
+_ABOUT = "kubernetes.io/description"
+_TOLD = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 
 
 class RootCertificates:
@@ -30,12 +32,16 @@ class RootCertificates:
             return NOTHING
         found = self._maps.reader.get(Key(key.name, NAME))
         if found is None:
-            meta: JSON = {"name": NAME, "namespace": key.name}
+            meta: JSON = {"name": NAME, "namespace": key.name, "annotations": {_ABOUT: _TOLD}}
             return Plan().then(Create(CONFIG_MAPS, {"metadata": meta, "data": self._data}))
-        if found.data == self._data:
+        if found.data == self._data and found.metadata.annotations.get(_ABOUT):
             return NOTHING
         others: dict[str, JSON] = dict.fromkeys(found.data)
-        return Plan().then(podmaking.change(CONFIG_MAPS, found, {"data": others | self._data}))
+        changed: JSON = {
+            "metadata": {"annotations": {_ABOUT: _TOLD}},
+            "data": others | self._data,
+        }
+        return Plan().then(podmaking.change(CONFIG_MAPS, found, changed))
 
 
 def _home(config_map: ConfigMap) -> Iterable[Key]:

@@ -90,11 +90,13 @@ def assemble(
     )
     server = ApiServer(storage, now=now, rng=rng, settings=surroundings.settings, parts=parts)
     secrets = AccountSecrets(server.world, door, surroundings.access.authority)
+    gathering = Gathering(server.world)
     server.world.followers |= {
-        CLUSTER_ROLES: Gathering(server.world).follow,
+        CLUSTER_ROLES: gathering.follow,
         SECRETS: secrets.follow,
         ACCOUNTS: secrets.follow_account,
     }
+    server.world.settling += (gathering.settle, secrets.settle)
     return server
 
 

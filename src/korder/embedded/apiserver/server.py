@@ -105,9 +105,11 @@ class ApiServer:
         self._closing = parts.closing
 
     async def start(self) -> None:
-        """Serves what is stored, and brings in what every cluster has."""
+        """Serves what is stored, brings in what every cluster has, and ends what a crash left half done."""
         await self._definitions.start()
         await bootstrap.bring_in(self.world, self._bootstrap)
+        for settle in self.world.settling:
+            await settle()
 
     async def close(self) -> None:
         """Lets what was begun finish, ends all watches and gives back what the parts hold; the storage is its opener's."""

@@ -28,7 +28,7 @@ ROLE_BINDINGS = f"rolebindings.{GROUP}"
 CLUSTER_ROLE_BINDINGS = f"clusterrolebindings.{GROUP}"
 _TABLES = ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS
 _REMEMBERED = 10_000
-"""How many answers are kept at most."""
+"""How many answers, and bindings of how many namespaces, are kept at most: anybody may ask about any namespace."""
 
 
 class Decision(NamedTuple):
@@ -134,6 +134,8 @@ class Rbac:
         """The bindings of one namespace, in order; each once, for the first of its subjects that is meant."""
         by_subject = self._bindings.get(namespace)
         if by_subject is None:
+            if len(self._bindings) >= _REMEMBERED:
+                self._bindings.clear()
             by_subject = self._bindings[namespace] = self._indexed(namespace)
         keys = (f"user:{user.name}", *(f"group:{group}" for group in user.groups))
         found = [entry for key in keys for entry in by_subject.get(key, ())]

@@ -40,7 +40,7 @@ class Jobs(Workload):
         spec.setdefault("podReplacementPolicy", "Failed" if failing else "TerminatingOrFailed")
         labels = (spec["template"].get("metadata") or {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
-            obj["metadata"]["labels"] = dict(labels)
+            obj["metadata"]["labels"] = labels
 
     def before_create(self, obj: Object) -> None:
         super().before_create(obj)
@@ -49,12 +49,13 @@ class Jobs(Workload):
             return
         uid = meta.get("uid", "")
         labels = spec["template"].setdefault("metadata", {}).setdefault("labels", {})
-        inherited = meta.get("labels") == labels
+        # A server holds both in one map unless the job has labels of its own.
+        inherited = not meta.get("labels") or meta["labels"] is labels
         for key in _NAMES:
             labels.setdefault(key, meta.get("name", ""))
         for key in _UIDS:
             labels.setdefault(key, uid)
-        if inherited:  # a server holds both in one map
+        if inherited:
             meta["labels"] = dict(labels)
         chosen = spec.setdefault("selector", {}).setdefault("matchLabels", {})
         chosen.setdefault(_UIDS[1], uid)

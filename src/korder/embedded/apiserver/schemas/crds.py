@@ -223,6 +223,12 @@ def status_of(crd: Definition, others: Iterable[Definition], now: str) -> dict[s
     return {"conditions": conditions, "acceptedNames": accepted, "storedVersions": stored}
 
 
+def terminating(now: str) -> dict[str, Any]:
+    """The condition of a definition that is being deleted."""
+    told = "CustomResource deletion is in progress"
+    return _condition("Terminating", "True", "InstanceDeletionInProgress", told, now)
+
+
 def _taken(group: str, name: str, others: Iterable[Definition]) -> dict[str, set[str]]:
     resources: set[str] = set()
     kinds: set[str] = set()

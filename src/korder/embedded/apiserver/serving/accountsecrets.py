@@ -30,6 +30,11 @@ class AccountSecrets:
         self._authority = authority
         self._endpoint = endpoints.builtin("v1", "Secret")
 
+    async def settle(self) -> None:
+        """Fills or removes what was written before the server ended and was not followed."""
+        for record in self._world.storage.page(SECRETS).records:
+            await self.follow(record.key)
+
     async def follow(self, key: Key) -> None:
         """Fills a secret that was written, or removes it if its account is not there."""
         for _ in range(ATTEMPTS):

@@ -26,6 +26,7 @@ from korder.embedded.apiserver.serving.documents import Lines
 from korder.embedded.apiserver.serving.negotiation import Form
 from korder.embedded.apiserver.serving.registry import Registry
 from korder.embedded.apiserver.serving.routing import Route
+from korder.embedded.apiserver.serving.turns import Turns
 from korder.embedded.apiserver.storage import (
     AlreadyExists,
     Closed,
@@ -73,6 +74,9 @@ class World:
     specials: Mapping[tuple[str, str, str], "Special"] = field(default_factory=dict)
     followers: dict[str, "Follower"] = field(default_factory=dict)
     """Who has to act before a write of a stored resource is answered."""
+    settling: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    """What catches up at the start with writes that were not followed before the last end."""
+    turns: Turns = field(default_factory=Turns)
     lines: Lines = field(default_factory=Lines)
     _unfinished: set[asyncio.Task[Sequence[Record]]] = field(default_factory=set)
 
@@ -127,6 +131,13 @@ class Call:
     user: User
     form: Form
     warnings: list[str] = field(default_factory=list)
+
+    def renew(self) -> bool:
+        """Looks its resource up again before it begins again; says whether a definition has changed it meanwhile."""
+        before, route = self.resource, self.route
+        found = self.world.registry.find(route.group, route.version, route.resource)
+        self.resource = found or before
+        return self.resource is not before
 
     @property
     def key(self) -> Key:

@@ -8,7 +8,7 @@ from typing import Any
 
 from korder.api import instant
 from korder.embedded.apiserver.kinds import custom
-from korder.embedded.apiserver.kinds.definition import CLEANUP, GROUP, KIND, STORED
+from korder.embedded.apiserver.kinds.definition import CLEANUP, GROUP, KIND, STORED, TERMINATING
 from korder.embedded.apiserver.ownership import apply as ownership, endpoints
 from korder.embedded.apiserver.schemas import crds
 from korder.embedded.apiserver.serving.call import ATTEMPTS, World
@@ -17,6 +17,7 @@ from korder.embedded.apiserver.view import decoded, draft, fresh
 
 Object = dict[str, Any]
 _STATUS = endpoints.builtin(f"{GROUP}/v1", KIND, endpoints.STATUS)
+_MANAGER = "kube-apiserver"
 
 
 class Definitions:
@@ -59,9 +60,7 @@ class Definitions:
         status = self._status(definition)
         if status != definition.get("status"):
             changed = {**fresh(record), "status": status}
-            changed = ownership.update(
-                _STATUS, definition, changed, "kube-apiserver", self._world.now()
-            )
+            changed = ownership.update(_STATUS, definition, changed, _MANAGER, self._world.now())
             await self._world.storage.write(Update(key, draft(changed), record.version))
         accepted = bool(status["acceptedNames"]["plural"])
         self._install(key.name, definition if accepted else None)
@@ -82,6 +81,7 @@ class Definitions:
 
     async def _clean_up(self, key: Key, definition: Object) -> None:
         """Removes all objects of a definition that is being deleted, then the definition."""
+        await self._tell_of_end(key, definition)
         world, spec = self._world, definition["spec"]
         resource = f"{spec['names']['plural']}.{spec['group']}"
         for record in world.storage.page(resource).records:
@@ -96,6 +96,18 @@ class Definitions:
         world.registry.install(key.name, ())
         await self._let_go(key)
 
+    async def _tell_of_end(self, key: Key, definition: Object) -> None:
+        stored, status = self._world.storage.get(key), definition.get("status") or {}
+        there = status.get("conditions") or []
+        others = [each for each in there if each["type"] != TERMINATING]
+        ending = crds.terminating(instant.render(self._world.now()))
+        conditions = [*others, *_kept(there, [ending])]
+        if stored is None or conditions == there:
+            return
+        changed = {**fresh(stored), "status": {**status, "conditions": conditions}}
+        owned = ownership.update(_STATUS, definition, changed, _MANAGER, self._world.now())
+        await self._world.storage.write(Update(key, draft(owned), stored.version))
+
     async def _condemn(self, record: Record) -> None:
         obj = fresh(record)
         meta = obj["metadata"]
@@ -104,6 +116,8 @@ class Definitions:
         elif "deletionTimestamp" not in meta:
             meta["deletionTimestamp"] = instant.render(self._world.now())
             meta["deletionGracePeriodSeconds"] = 0
+            if meta.get("generation"):
+                meta["generation"] += 1
             await self._world.storage.write(Update(record.key, draft(obj), record.version))
 
     async def _let_go(self, key: Key) -> None:

@@ -171,14 +171,15 @@ async def remove(
     key = call.key_of(name)
     if namespace is not None:
         key = key._replace(namespace=namespace)
-    for _ in range(ATTEMPTS):
-        record = call.world.storage.get(key)
-        if record is None:
-            raise refusal.not_found(call.resource.plural, call.resource.group, name)
-        try:
-            return await _remove(call, options, record, admitted=admitted)
-        except (Conflict, NotFound):
-            continue
+    for attempt in range(ATTEMPTS):
+        async with call.world.turns.at(key, attempt):
+            record = call.world.storage.get(key)
+            if record is None:
+                raise refusal.not_found(call.resource.plural, call.resource.group, name)
+            try:
+                return await _remove(call, options, record, admitted=admitted)
+            except (Conflict, NotFound):
+                continue
     raise refusal.changed(call.resource.plural, call.resource.group, name)
 
 

@@ -24,6 +24,10 @@ class Gathering:
     async def follow(self, key: Key) -> None:
         """Lets all roles gather after one was written or deleted."""
         del key
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Lets all roles gather."""
         for _ in range(ATTEMPTS):
             try:
                 await self._gather()

@@ -85,7 +85,8 @@ async def create_object(call: Call, options: WriteOptions, obj: Object) -> Answe
                 raise _exists(call, error.key.name, generated=bool(generated)) from None
             obj["metadata"].pop("name", None)
         except (Conflict, NotFound):
-            continue
+            if call.renew():
+                incoming.understood(call, obj)
     raise _busy(call, call.route.name)
 
 
@@ -198,17 +199,22 @@ def _path(call: Call) -> str:
 
 async def change(call: Call, options: WriteOptions, make: Make, *, creates: bool = False) -> Answer:
     """Replaces the stored object by what is made from it; creates it if it is not there and that is allowed."""
-    for _ in range(ATTEMPTS):
-        record = call.world.storage.get(call.key)
-        try:
-            if record is not None:
-                return await _replace(call, options, make, record)
-            if not creates:
-                raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
-            return await _create_by_update(call, options, make)
-        except (Conflict, NotFound, AlreadyExists):
-            continue
+    for attempt in range(ATTEMPTS):
+        async with call.world.turns.at(call.key, attempt):
+            try:
+                return await _change(call, options, make, creates=creates)
+            except (Conflict, NotFound, AlreadyExists):
+                call.renew()
     raise _busy(call, call.route.name)
+
+
+async def _change(call: Call, options: WriteOptions, make: Make, *, creates: bool) -> Answer:
+    record = call.world.storage.get(call.key)
+    if record is not None:
+        return await _replace(call, options, make, record)
+    if not creates:
+        raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
+    return await _create_by_update(call, options, make)
 
 
 async def _create_by_update(call: Call, options: WriteOptions, make: Make) -> Answer:

@@ -62,6 +62,8 @@ class Progress:
             return await waiter
         finally:
             waiters.pop(waiter, None)
+            if not waiters and self._waiters.get(place) is waiters:
+                del self._waiters[place]
             if timer is not None:
                 timer.cancel()
 

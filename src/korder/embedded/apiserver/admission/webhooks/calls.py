@@ -23,6 +23,9 @@ from korder.net.http import NetError, Request, Transport
 from korder.net.tls import ClientTls, RotatingTls
 
 _HEADERS = {"Accept": "application/json, */*", "Content-Type": "application/json"}
+_KEPT = 32
+"""How many places stay connected."""
+
 _UNTRUSTED = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
 _WORDS = (
     (
@@ -101,13 +104,19 @@ def place(config: Mapping[str, Any]) -> Place:
     return Place(url, (namespace, name, port), authority)
 
 
+@dataclass(slots=True)
+class _Kept:
+    transport: Transport
+    users: int = 0
+
+
 class Caller:
     """Asks webhooks and keeps the connections."""
 
     def __init__(self, resolve: Resolve, connect: Connect = over_network) -> None:
         self._resolve = resolve
         self._connect = connect
-        self._transports: dict[Endpoint, Transport] = {}
+        self._kept: dict[Endpoint, _Kept] = {}
 
     async def ask(self, where: Place, review: Mapping[str, Any], seconds: int) -> Any:
         """Sends a review and returns the answer as it came.
@@ -135,10 +144,8 @@ class Caller:
 
     async def close(self) -> None:
         """Drops all connections."""
-        transports = [*self._transports.values()]
-        self._transports.clear()
-        for transport in transports:
-            await transport.close()
+        for endpoint in list(self._kept):
+            await self._kept.pop(endpoint).transport.close()
 
     async def _post(self, where: Place, url: str, body: bytes) -> tuple[int, bytes]:
         parts = urlsplit(url)
@@ -146,12 +153,22 @@ class Caller:
         if where.service is not None:
             host = self._resolve(*where.service)
             endpoint = Endpoint(f"https://{host}", where.authority, parts.hostname or "")
-        transport = self._transports.get(endpoint)
-        if transport is None:
-            transport = self._transports[endpoint] = self._connect(endpoint)
-        target = f"{parts.path or '/'}?{parts.query}"
-        async with await transport.send(Request("POST", target, _HEADERS, body)) as answer:
-            return answer.status, await answer.read()
+        request = Request("POST", f"{parts.path or '/'}?{parts.query}", _HEADERS, body)
+        kept = self._kept.pop(endpoint, None) or _Kept(self._connect(endpoint))
+        self._kept[endpoint] = kept
+        kept.users += 1
+        try:
+            async with await kept.transport.send(request) as answer:
+                return answer.status, await answer.read()
+        finally:
+            kept.users -= 1
+            await self._evict()
+
+    async def _evict(self) -> None:
+        """Lets go of those not used for the longest time: a webhook that changes its authority or address leaves them behind."""
+        idle = [endpoint for endpoint, kept in self._kept.items() if not kept.users]
+        for endpoint in idle[: max(0, len(self._kept) - _KEPT)]:
+            await self._kept.pop(endpoint).transport.close()
 
 
 def _told(text: str, host: str) -> str:
