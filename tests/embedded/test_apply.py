@@ -169,11 +169,11 @@ def test_what_nobody_applied_stays_in_an_item_that_is_still_applied() -> None:
     assert containers == [{"name": "a", "imagePullPolicy": "Always"}]
 
 
-def test_a_map_that_lost_its_last_entry_is_gone() -> None:
+def test_a_map_that_lost_its_last_entry_is_null_until_it_is_read_by_its_type() -> None:
     live = apply.update(MAPS, None, a_map({"labels": {"l": "x"}}), "bob", NOON)
     live = apply.apply(MAPS, live, a_map({"labels": {"l": "y"}}), "alice", NOON, force=True)
     after = apply.apply(MAPS, live, a_map(), "alice", NOON)
-    assert "labels" not in after["metadata"]
+    assert after["metadata"]["labels"] is None
     assert owned(after, "bob", "Update") == {".metadata.labels"}
 
 

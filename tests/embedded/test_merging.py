@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 import pytest
 
-from korder.embedded.apiserver.ownership import creation, fieldsets, listitems, merging
+from korder.embedded.apiserver.ownership import creation, fieldsets, listitems, merging, typed
 from korder.embedded.apiserver.ownership.structure import Node, of_schema
 
 TEXT = {"type": "string"}
@@ -32,7 +32,8 @@ SPEC: dict[str, Any] = {
         "nested": {"type": "object", "properties": {"a": TEXT}},
     },
 }
-NODE: Node = of_schema({"type": "object", "properties": {"spec": SPEC}})
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"spec": SPEC}}
+NODE: Node = of_schema(SCHEMA)
 
 LETTERS = st.sampled_from("abc")
 MAPS = st.dictionaries(LETTERS, LETTERS, max_size=3)
@@ -220,7 +221,7 @@ def test_what_becomes_empty_is_null() -> None:
 )
 def test_a_configuration_of_another_shape_is_refused(spec: Any, message: str) -> None:
     with pytest.raises(listitems.Unmergeable) as refused:
-        merging.check(NODE, {"spec": spec})
+        typed.check(typed.of_schema(SCHEMA), NODE, {"spec": spec})
     assert str(refused.value) == message
 
 

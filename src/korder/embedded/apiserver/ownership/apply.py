@@ -92,7 +92,8 @@ def apply(
 ) -> Object:
     """Applies a configuration: merges it, removes what the manager applied before and no longer does.
 
-    Defaults follow; the configuration is taken as sent, so whoever applies does not own them.
+    Defaults follow; the configuration is taken as sent, so whoever applies does not own them. What became empty is null, and nulls
+    of the configuration are kept: reading by type or schema, which follows too, decides what becomes of them.
 
     Args:
         endpoint: Where the patch arrived.
