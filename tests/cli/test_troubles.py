@@ -70,21 +70,21 @@ def test_a_server_that_cannot_be_reached(korder: Korder, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("address", ["8080", "somewhere", ":http", ":99999"])
-def test_an_address_nobody_can_listen_on(korder: Korder, address: str) -> None:
-    done = korder("manager", "--metrics-bind-address", address)
+def test_an_address_nobody_can_listen_on(quick: Korder, address: str) -> None:
+    done = quick("manager", "--metrics-bind-address", address)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert address in done.stderr
 
 
-def test_an_unknown_verb(korder: Korder) -> None:
-    done = korder("mangaer")
+def test_an_unknown_verb(quick: Korder) -> None:
+    done = quick("mangaer")
     assert done.returncode == 2
     assert "mangaer" in done.stderr
 
 
-def test_help_names_every_verb(korder: Korder) -> None:
-    done = korder("--help")
+def test_help_names_every_verb(quick: Korder) -> None:
+    done = quick("--help")
     assert done.returncode == 0
     for verb in (
         "up",
@@ -102,29 +102,29 @@ def test_help_names_every_verb(korder: Korder) -> None:
         assert verb in done.stdout
 
 
-def test_no_cluster_at_all(korder: Korder) -> None:
-    told = one_sentence(korder("get", "pods"))
+def test_no_cluster_at_all(quick: Korder) -> None:
+    told = one_sentence(quick("get", "pods"))
     assert "korder up" in told
     assert "KUBECONFIG" in told
 
 
-def test_a_cluster_that_was_stopped(korder: Korder, tmp_path: Path) -> None:
+def test_a_cluster_that_was_stopped(quick: Korder, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     ours = tmp_path / ".local" / "share" / "korder" / "kubeconfig"
     ours.parent.mkdir(parents=True)
     a_kubeconfig(ours, f"http://127.0.0.1:{port}")
-    assert "`korder up` starts the embedded cluster again" in one_sentence(korder("get", "pods"))
+    assert "`korder up` starts the embedded cluster again" in one_sentence(quick("get", "pods"))
 
 
 def test_another_cluster_that_is_away_while_there_is_an_embedded_one(
-    korder: Korder, tmp_path: Path
+    quick: Korder, tmp_path: Path
 ) -> None:
     (port,) = free_ports(1)
     ours = tmp_path / ".local" / "share" / "korder" / "kubeconfig"
     ours.parent.mkdir(parents=True)
     ours.touch()
     config = a_kubeconfig(tmp_path / "config", f"http://127.0.0.1:{port}")
-    assert "--kubeconfig embedded" in one_sentence(korder("get", "pods", KUBECONFIG=config))
+    assert "--kubeconfig embedded" in one_sentence(quick("get", "pods", KUBECONFIG=config))
 
 
 def test_kubectl_that_is_not_installed(korder: Korder, tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_kubectl_that_is_not_installed(korder: Korder, tmp_path: Path) -> None:
         pytest.param(["--port", "70000"], "--port", id="no port"),
     ],
 )
-def test_a_cluster_nobody_can_start(korder: Korder, flags: list[str], told: str) -> None:
-    done = korder("up", *flags)
+def test_a_cluster_nobody_can_start(quick: Korder, flags: list[str], told: str) -> None:
+    done = quick("up", *flags)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert told in done.stderr

@@ -22,7 +22,7 @@ from korder.embedded import credentials as keys
 from korder.embedded.actors.kinds import stored_kinds
 from korder.embedded.actors.kubelet import Kubelet
 from korder.embedded.actors.nodelifecycle import NodeLifecycle
-from korder.embedded.actors.nodes import NOT_READY, Nodes, Shape
+from korder.embedded.actors.nodes import NOT_READY, Nodes, Shape, retire
 from korder.embedded.actors.scheduler import Scheduler
 from korder.embedded.actors.workloads import add_workloads
 from korder.embedded.apiserver.access import door as access
@@ -157,6 +157,7 @@ async def _acting(
 ) -> AsyncIterator[None]:
     manager = Manager(client, Settings(identity="korder-up"), clock=clock, rng=rng)
     machines = {} if Actor.NODES in options.without else options.machines
+    await retire(client, machines)
     nodes = Nodes(manager)
     Kubelet(manager, nodes)
     for name, shape in machines.items():

@@ -15,12 +15,12 @@ from korder.api.meta import JSON, Key, key_of
 from korder.api.plan import NOTHING, Delete, Patch, PatchType, Plan, Step
 from korder.embedded.actors import podmaking
 from korder.embedded.actors.kubelet import BY_NODE
+from korder.embedded.actors.nodes import LEASE_NAMESPACE
 from korder.runtime.manager import Manager
 
 GRACE = timedelta(seconds=50)
 """How long a node may be silent."""
 
-LEASE_NAMESPACE = "kube-node-lease"
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 _READY = {"True": "", "False": NOT_READY, "Unknown": UNREACHABLE}
 _CONDITIONS = "Ready", "MemoryPressure", "DiskPressure", "PIDPressure"

@@ -3,9 +3,12 @@
 The embedded cluster and the tests on real control planes add them; `kubelet` plays what runs on them. A node is registered
 once with its whole status, as a kubelet does, and its Lease is renewed every ten seconds. Who deletes the Node object
 removes the machine: it is not registered again. A lost node stops its heartbeat and its kubelet, nothing else.
+
+Where state outlives the process, Nodes do too: `retire` takes away those whose machine is not there any more, or is another.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,8 +16,13 @@ from korder.api import core, instant
 from korder.api.core import LEASES, NODES, Node
 from korder.api.meta import JSON, Key
 from korder.api.plan import NOTHING, Create, Patch, PatchType, Plan, Step
+from korder.kube.client import Client
+from korder.kube.errors import NotFound
 from korder.runtime.manager import Manager
 
+MACHINE = "korder.dev/machine"
+"""The annotation of a simulated node: what its machine had when it joined."""
+LEASE_NAMESPACE = "kube-node-lease"
 NOT_READY = "node.kubernetes.io/not-ready"
 HEARTBEAT = timedelta(seconds=10)
 LEASE_SECONDS = 40
@@ -40,6 +48,9 @@ class Shape:
             "pods": str(self.pods),
             **self.extended,
         }
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={amount}" for name, amount in self.capacity.items())
 
 
 class Nodes:
@@ -100,6 +111,21 @@ class Nodes:
         return Plan().then(*steps).wake(now + HEARTBEAT)
 
 
+async def retire(client: Client, machines: Mapping[str, Shape]) -> None:
+    """Removes simulated nodes whose machine is not among these, or has become another; nodes of others stay.
+
+    Their pods are left to whoever collects pods, or to the machine that joins under the same name.
+    """
+    for node in (await client.list(NODES)).items:
+        name, was = node.metadata.name, node.metadata.annotations.get(MACHINE)
+        if was is None or (name in machines and was == str(machines[name])):
+            continue
+        with suppress(NotFound):
+            await client.delete(NODES, Key("", name), uid=node.metadata.uid)
+        with suppress(NotFound):
+            await client.delete(LEASES, Key(LEASE_NAMESPACE, name))
+
+
 def _registration(name: str, shape: Shape, now: datetime) -> dict[str, JSON]:
     labels: dict[str, JSON] = {
         "kubernetes.io/hostname": name,
@@ -108,7 +134,7 @@ def _registration(name: str, shape: Shape, now: datetime) -> dict[str, JSON]:
         **shape.labels,
     }
     return {
-        "metadata": {"name": name, "labels": labels},
+        "metadata": {"name": name, "labels": labels, "annotations": {MACHINE: str(shape)}},
         "spec": {"taints": [dict(taint) for taint in shape.taints]},
         "status": {
             "capacity": shape.capacity,
@@ -179,5 +205,5 @@ def _heartbeat(name: str, now: datetime) -> Patch:
         "leaseDurationSeconds": LEASE_SECONDS,
         "renewTime": instant.render_micro(now),
     }
-    key = Key("kube-node-lease", name)
+    key = Key(LEASE_NAMESPACE, name)
     return Patch(LEASES, key, {"spec": spec}, PatchType.APPLY)
