@@ -1,7 +1,9 @@
 """`embedded-watchers`: what it costs the embedded server to deliver one event to one watcher, at 1, 50 and 500 of them.
 
 The server is a process of its own and measures its processor time; the watchers are here, each on a TLS connection of its own. What the
-same events cost when nobody watches is taken off. They are paced, because events that are delivered together cost less.
+same events cost when nobody watches is taken off. An event is delivered before the next is written, because events that are delivered
+together cost less; they come in bursts, because a process that slept before every event pays for cold caches, which one watcher would
+bear alone and many would share.
 """
 
 import asyncio
@@ -14,14 +16,17 @@ import tempfile
 
 from bench.micro import Tell
 from bench.table import Row
+from bench.watchers_child import BURST
 from korder.kube.config import load
 from korder.kube.connect import connect
 from korder.net.http import Request, Response
 from korder.runtime.clock import SystemClock
 
-EVENTS = {1: 1_000, 50: 100, 500: 20}
-"""How many events, by the number of watchers."""
-ROUNDS = 3
+BURSTS = {1: 50, 50: 10, 500: 2}
+"""How many bursts of events, by the number of watchers."""
+ROUNDS = 5
+_PAUSE, _READ = 0.005, 0.0002
+"""Seconds between bursts, and those that watchers get to read one event each."""
 FLAT = 1.5
 _PLACE = "/api/v1/namespaces/default/configmaps"
 
@@ -36,7 +41,7 @@ async def _costs(tell: Tell) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         async with _serving(Path(folder) / "kubeconfig") as server:
             costs = []
-            for count in EVENTS:
+            for count in BURSTS:
                 tell(f"embedded-watchers: {count}")
                 alone = min([await server.cost(count) for _ in range(ROUNDS)])
                 async with server.watched(count):
@@ -56,9 +61,10 @@ class _Measured:
     async def cost(self, watchers: int) -> float:
         """Seconds of processor time for an event, at the pace of so many watchers."""
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: PT018  it has both
-        count = EVENTS[watchers]
-        self._process.stdin.write(f"{count} {0.001 + watchers * 0.0001}\n".encode())
-        return float(await self._process.stdout.readline()) / count
+        bursts = BURSTS[watchers]
+        pause = _PAUSE + watchers * BURST * _READ
+        self._process.stdin.write(f"{bursts} {pause}\n".encode())
+        return float(await self._process.stdout.readline()) / (bursts * BURST)
 
     @asynccontextmanager
     async def watched(self, count: int) -> AsyncIterator[None]:

@@ -1,10 +1,11 @@
 """The server of `embedded-watchers`: writes events when it is asked to and says how much processor time that took.
 
-Asked by a line of two numbers, events and seconds between them; answers with one number. Events are written straight into the storage,
+Asked by a line of two numbers, bursts of events and seconds between them; answers with one number. Events are written straight into the storage,
 so that little but their delivery is in it.
 """
 
 import asyncio
+import gc
 from pathlib import Path
 import random
 import sys
@@ -21,18 +22,25 @@ from korder.net.server import Server
 from korder.net.serving import ServerTls
 from korder.runtime.clock import SystemClock
 
+BURST = 20
+"""Events between two pauses: few enough to fit into the buffers of a connection, so that no reader holds up the next event."""
+_TURNS = 4
+"""Turns of the loop after which an event is on its way: waking the watchers is one, writing another."""
 _HEAD = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"'
 _TAIL = b'","name":"%b","namespace":"default"},"data":{"text":"' + b"x" * 1000 + b'"}}'
 
 
-async def write(storage: Storage, first: int, count: int, pause: float) -> float:
-    """Writes events, far enough from each other that none are delivered together; returns the seconds of work."""
+async def write(storage: Storage, first: int, bursts: int, pause: float) -> float:
+    """Writes bursts of events, each event delivered before the next is written; returns the seconds of work."""
     started = process_time()
-    for index in range(first, first + count):
+    for index in range(first, first + bursts * BURST):
         name = f"object-{index}"
         draft = Draft(_HEAD, _TAIL % name.encode())
         await storage.write(Create(Key("configmaps", "default", name), draft))
-        await asyncio.sleep(pause)
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        if index % BURST == BURST - 1:
+            await asyncio.sleep(pause)
     return process_time() - started
 
 
@@ -53,9 +61,10 @@ async def main(kubeconfig: Path) -> None:
         print("ready", flush=True)
         first = 0
         while line := await loop.run_in_executor(None, sys.stdin.readline):
-            count, pause = line.split()
-            print(await write(storage, first, int(count), float(pause)), flush=True)
-            first += int(count)
+            bursts, pause = line.split()
+            gc.collect()
+            print(await write(storage, first, int(bursts), float(pause)), flush=True)
+            first += int(bursts) * BURST
         await server.close()
         await listener.stop(grace=1.0)
 
