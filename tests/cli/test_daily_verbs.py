@@ -1,15 +1,25 @@
 """The daily verbs, typed against an embedded cluster."""
 
+import asyncio
 from collections.abc import Callable
 import json
 import os
 from pathlib import Path
+import random
 import signal
 import subprocess
 import sys
 
 import pytest
 import yaml
+
+from korder.api.core import CONFIG_MAPS
+from korder.api.meta import Key
+from korder.api.plan import PatchType
+from korder.kube.client import Client
+from korder.kube.config import load
+from korder.kube.connect import connect
+from korder.runtime.clock import SystemClock
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60), pytest.mark.xdist_group("cli")]
 
@@ -93,6 +103,49 @@ def test_apply_says_what_it_did(here: Korder) -> None:
         "configmap/said-1 unchanged",
         "configmap/said-2 configured",
     ]
+
+
+def test_fields_of_others_are_a_conflict_until_they_are_taken_over(
+    home: Path, here: Korder
+) -> None:
+    asyncio.run(somebody_applies(home, "theirs"))
+    mine = a_map("theirs", "mine")
+    refused = here("apply", "-f", "-", stdin=f"{mine}---\n{a_map('beside')}")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("standard input, document 1: ")
+    assert 'conflict with "somebody": .data.a' in refused.stderr
+    assert "(--force takes the fields over)" in refused.stderr
+    assert refused.stdout == "configmap/beside created\n"
+    assert printed(here("apply", "-f", "-", "--force", stdin=mine)) == [
+        "configmap/theirs configured"
+    ]
+    assert json.loads(here("get", "cm/theirs", "-o", "json").stdout)["data"] == {"a": "mine"}
+
+
+async def somebody_applies(home: Path, name: str) -> None:
+    """Applies a map as another manager of fields."""
+    kubeconfig = home / ".local" / "share" / "korder" / "kubeconfig"
+    transport = connect(load(str(kubeconfig)), SystemClock().now)
+    client = Client(transport, rng=random.Random(1), field_manager="somebody")
+    body = {"data": {"a": "theirs"}}
+    await client.patch(CONFIG_MAPS, Key("default", name), body, PatchType.APPLY)
+    await transport.close()
+
+
+def test_a_folder_is_applied_with_all_that_is_in_it_and_deleted(
+    here: Korder, tmp_path: Path
+) -> None:
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "b.yml").write_text(a_map("folder-b"))
+    (tmp_path / "a.yaml").write_text(a_map("folder-a"))
+    (tmp_path / "c.json").write_text(json.dumps(yaml.safe_load(a_map("folder-c"))))
+    (tmp_path / "notes.txt").write_text("not a manifest")
+    names = [f"configmap/folder-{letter}" for letter in "abc"]
+    applied = printed(here("apply", "-f", str(tmp_path)))
+    assert sorted(applied) == [f"{name} created" for name in names]
+    deleted = printed(here("delete", "-f", str(tmp_path)))
+    assert sorted(deleted) == [f"{name} deleted" for name in names]
+    assert here("apply", "-f", str(tmp_path / "nothing")).returncode == 1
 
 
 def test_a_definition_and_its_object_in_one_file(here: Korder, tmp_path: Path) -> None:

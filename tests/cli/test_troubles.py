@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from korder.cli.main import VERBS
 from korder.net.ports import free_ports
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60)]
@@ -83,23 +84,19 @@ def test_an_unknown_verb(quick: Korder) -> None:
     assert "mangaer" in done.stderr
 
 
-def test_help_names_every_verb(quick: Korder) -> None:
-    done = quick("--help")
+def test_help_tells_of_every_verb_in_one_line(quick: Korder) -> None:
+    done = quick("--help", COLUMNS="80")
     assert done.returncode == 0
-    for verb in (
-        "up",
-        "get",
-        "watch",
-        "apply",
-        "describe",
-        "delete",
-        "kubectl",
-        "manager",
-        "install",
-        "manifests",
-        "version",
-    ):
-        assert verb in done.stdout
+    told = done.stdout.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in told] == [*VERBS, "version"]
+    assert all(line.endswith(".") and not line.endswith("...") for line in told)
+
+
+def test_help_on_a_narrow_terminal_cuts_no_word(quick: Korder) -> None:
+    told = quick("get", "--help", COLUMNS="50").stdout
+    assert "--all-namespaces" in told
+    assert "…" not in told
+    assert max(map(len, told.splitlines())) <= 50
 
 
 def test_no_cluster_at_all(quick: Korder) -> None:

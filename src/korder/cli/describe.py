@@ -47,7 +47,7 @@ def run(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Show everything about objects, with their conditions and events."""
+    """Show all about objects, with their conditions and events."""
     if not asyncio.run(_describe(what, namespace, labels, kubeconfig, context)):
         raise typer.Exit(1)
 

@@ -48,7 +48,7 @@ def run(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Show objects, such as `korder get nodes` or `korder get pods -A -o wide`."""
+    """Show objects, such as `korder get pods -A -o wide`."""
     if not asyncio.run(_get(what, namespace, everywhere, labels, output, kubeconfig, context)):
         raise typer.Exit(1)
 

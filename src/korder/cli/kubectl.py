@@ -16,7 +16,7 @@ HOW_TO_GET_ONE = (
 
 
 def run(context: typer.Context) -> None:
-    """Run kubectl on the embedded cluster, or on that of KUBECONFIG if it is set."""
+    """Run kubectl on the embedded cluster, or on that of KUBECONFIG."""
     program = shutil.which("kubectl")
     if program is None:
         raise ConfigError(HOW_TO_GET_ONE)

@@ -56,7 +56,12 @@ def _options(
 
 def command(asked: str) -> typer.Typer:
     """The command with the verb that is asked for, or with all verbs if it is none of them."""
-    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    app = typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
     app.callback()(_options)
     for verb in [asked] if asked in VERBS else VERBS:
         run = import_module(f"korder.cli.{verb}").run

@@ -74,7 +74,7 @@ def run(
         logs.LogFormat, typer.Option(help="How log lines look.")
     ] = logs.LogFormat.TEXT,
 ) -> None:
-    """Run korder's controllers against the cluster of the current kubeconfig."""
+    """Run korder's controllers on the cluster of the kubeconfig."""
     logs.configure(log_format)
     settings = Settings(
         identity=f"{platform.node()}_{uuid4()}",

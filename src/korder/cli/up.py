@@ -80,7 +80,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         logs.LogFormat, typer.Option(help="How log lines look.")
     ] = logs.LogFormat.TEXT,
 ) -> None:
-    """Run a small Kubernetes with everything of korder in it, until Ctrl-C."""
+    """Run a small Kubernetes in this process, until Ctrl-C."""
     logs.configure(log_format, quiet=True)
     folder = (data_dir or data_folder()).absolute()
     try:

@@ -1,0 +1,39 @@
+"""`korder kubectl`: kubectl gets the words as they were typed, and the cluster that is meant."""
+
+from collections.abc import Callable
+from pathlib import Path
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.timeout(60)
+
+Korder = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A PATH with a kubectl that only says how it was called."""
+    program = tmp_path / "bin" / "kubectl"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$KUBECONFIG"\nprintf "%s\\n" "$@"\nexit 7\n')
+    program.chmod(0o755)
+    return f"{program.parent}:/usr/bin:/bin"
+
+
+def test_it_runs_on_the_embedded_cluster(korder: Korder, path: str, tmp_path: Path) -> None:
+    ours = tmp_path / ".local" / "share" / "korder" / "kubeconfig"
+    ours.parent.mkdir(parents=True)
+    ours.touch()
+    done = korder("kubectl", "get", "pods", "-A", "--help", "a b", PATH=path)
+    assert done.stdout.splitlines() == [str(ours), "get", "pods", "-A", "--help", "a b"]
+    assert done.returncode == 7
+    named = korder("kubectl", "get", PATH=path, KUBECONFIG="/another")
+    assert named.stdout.splitlines() == ["/another", "get"]
+
+
+def test_without_a_cluster_it_says_how_to_get_one(korder: Korder, path: str) -> None:
+    done = korder("kubectl", "get", "pods", PATH=path)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "`korder up` starts one" in done.stderr
