@@ -202,3 +202,15 @@ async def test_huge_bodies_are_refused(
         response, body = await answer_to(transport, request)
         check(request, response, body)
         assert response.status in (413, 415)
+
+
+async def test_copies_of_copies_do_not_fill_the_memory(transport: InProcessTransport) -> None:
+    target = "/api/v1/namespaces/default/configmaps"
+    body = json.dumps({"metadata": {"name": "a"}, "data": {"a": "x" * 1000}}).encode()
+    headers = {"Content-Type": "application/json"}
+    await answer_to(transport, Request("POST", target, headers, body))
+    copies = [{"op": "copy", "from": "/data", "path": f"/data/{n}"} for n in range(60)]
+    headers = {"Content-Type": "application/json-patch+json"}
+    request = Request("PATCH", f"{target}/a", headers, json.dumps(copies).encode())
+    response, _ = await answer_to(transport, request)
+    assert response.status == 422

@@ -6,6 +6,8 @@ in the document it meets.
 
 from typing import Any
 
+import msgspec
+
 from korder.api import patch as rfc
 
 _VERBS = {
@@ -16,6 +18,10 @@ _VERBS = {
     "copy": "copy operation does not apply: doc is missing from path: {path}: missing value",
     "test": "test operation does not apply: is missing path: {path}: missing value",
 }
+
+
+MOST_COPIED = 3 * 1024 * 1024
+"""Bytes that the copies of one patch may add: a copy of what was copied doubles it."""
 
 
 class NotApplicable(ValueError):
@@ -33,13 +39,28 @@ def apply(document: Any, operations: list[Any]) -> Any:
         TestFailed: a test does not hold.
         NotApplicable: another operation cannot be carried out.
     """
+    copied = 0
     for operation in operations:
         written = operation if isinstance(operation, dict) else {}
+        copied += _copied(written, document)
+        if copied > MOST_COPIED:
+            raise NotApplicable(
+                "Unable to complete the copy, the accumulated size increase of copy is "
+                f"{copied}, exceeding the limit {MOST_COPIED}"
+            )
         try:
             document = rfc.apply_json(document, _forgiven([operation], written, document))
         except (rfc.InvalidPatch, rfc.PatchFailed):
             raise _refusal(written, document) from None
     return document
+
+
+def _copied(operation: dict[str, Any], document: Any) -> int:
+    """How many bytes an operation copies."""
+    source = operation.get("from")
+    if operation.get("op") != "copy" or not isinstance(source, str):
+        return 0
+    return len(msgspec.json.encode(_at(document, source)))
 
 
 def _forgiven(operations: list[Any], written: dict[str, Any], document: Any) -> list[Any]:
@@ -110,10 +131,15 @@ def _trouble(verb: str, home: Any, key: str) -> str:
 
 def _found(document: Any, pointer: str) -> Any:
     """The object or list at a place; None if there is none."""
+    found = _at(document, pointer)
+    return found if isinstance(found, dict | list) else None
+
+
+def _at(document: Any, pointer: str) -> Any:
     copy: Any = {"op": "copy", "from": f"/at{pointer}", "path": "/to"}
     try:
         both: Any = rfc.apply_json({"at": document}, [copy])
-        return both["to"] if isinstance(both["to"], dict | list) else None
+        return both["to"]
     except (rfc.InvalidPatch, rfc.PatchFailed):
         return None
 
