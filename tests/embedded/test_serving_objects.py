@@ -1,5 +1,6 @@
 """Objects over HTTP: create, read, replace, delete and watch, through the handler of a server without sockets."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 import json
@@ -190,3 +191,33 @@ async def test_the_replicas_of_a_workload_are_written_through_its_scale(client: 
     code, scale = await client.send("PATCH", f"{path}/a/scale", {"spec": {"replicas": 4}}, patch)
     assert (code, scale["kind"], scale["status"]["selector"]) == (200, "Scale", "app=a")
     assert (await client.send("GET", f"{path}/a"))[1]["spec"]["replicas"] == 4
+
+
+async def test_a_list_of_any_version_is_not_cut_into_pages(client: Client) -> None:
+    for name in ("a", "b", "c"):
+        await client.send("POST", CONFIGMAPS, configmap(name))
+    _, found = await client.send("GET", f"{CONFIGMAPS}?limit=1&resourceVersion=0")
+    assert len(found["items"]) == 3
+    assert "continue" not in found["metadata"]
+
+
+async def test_a_watch_from_a_version_to_come_is_silent_until_then(client: Client) -> None:
+    _, made = await client.send("POST", CONFIGMAPS, configmap("a"))
+    since = int(made["metadata"]["resourceVersion"]) + 2
+    request = Request("GET", f"{CONFIGMAPS}?watch=1&timeoutSeconds=5&resourceVersion={since}")
+    async with await client.transport.send(request) as response:
+        for name in ("b", "c", "d"):
+            await client.send("POST", CONFIGMAPS, configmap(name))
+        told = await response.read()
+    names = [json.loads(line)["object"]["metadata"]["name"] for line in told.splitlines()]
+    assert names == ["d"]
+
+
+async def test_a_watch_without_a_time_ends_after_half_an_hour_at_the_earliest(
+    client: Client,
+) -> None:
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    async with await client.transport.send(Request("GET", f"{CONFIGMAPS}?watch=1")) as response:
+        await response.read()
+    assert 1800 <= loop.time() - begun <= 3600

@@ -539,3 +539,49 @@ async def test_authorities_that_were_replaced_do_not_stay_connected(world: World
     assert len(opened) - len(closed) <= 32
     await caller.close()
     assert closed == opened
+
+
+async def test_a_connection_in_use_is_not_closed_for_others(world: World) -> None:
+    closed: list[bytes] = []
+
+    class Noting(InProcess):
+        def __init__(self, endpoint: Endpoint) -> None:
+            super().__init__(world.handle)
+            self.authority = endpoint.authority
+
+        async def close(self) -> None:
+            closed.append(self.authority)
+
+    async def slow(_: Object) -> Object:
+        await asyncio.sleep(5)
+        return {}
+
+    world.answers["slow"] = slow
+    caller = Caller(by_endpoints(world.view), Noting)
+
+    async def ask(name: str, authority: str) -> None:
+        where = Place(f"https://hooks.test/{name}", None, authority.encode())
+        await caller.ask(where, {"request": {"uid": "u"}}, 10)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(ask("slow", "slow"))
+        await asyncio.sleep(1)
+        for number in range(50):
+            await ask("hook", "often")
+            await ask("hook", str(number))
+    assert closed
+    assert not {b"slow", b"often"} & set(closed)
+
+
+async def test_a_refusal_tells_what_webhooks_warned_of(world: World) -> None:
+    async def warn(_: Object) -> Object:
+        return {"warnings": ["careful"]}
+
+    async def deny(_: Object) -> Object:
+        return {"allowed": False}
+
+    await world.register("a", mutating=True, answer=warn)
+    await world.register("b", answer=deny)
+    with pytest.raises(Refused) as caught:
+        await admit(world, write())
+    assert caught.value.warnings == ["careful"]

@@ -1,12 +1,17 @@
 """Who asks: tokens of all sorts, and those who show none."""
 
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
+import json
+import random
 from typing import TYPE_CHECKING
 
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 import pytest
 
 from korder.embedded.apiserver.access.action import Action
-from korder.embedded.apiserver.access.tokens import Signer, make_key
+from korder.embedded.apiserver.access.tokens import BadToken, Signer, make_key
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.refusal import Refused
 
@@ -245,3 +250,34 @@ async def test_narrow_impersonation_allows_one_deed_and_never_the_masters(
         403,
         True,
     )
+
+
+def signed(key: bytes, head: dict[str, str], claims: dict[str, str]) -> str:
+    """A token of a key whose head says what it likes."""
+    private = serialization.load_pem_private_key(key, None)
+    assert isinstance(private, ec.EllipticCurvePrivateKey)
+    text = ".".join(encoded(json.dumps(each).encode()) for each in (head, claims))
+    r, s = decode_dss_signature(private.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
+    return f"{text}.{encoded(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
+
+
+def encoded(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "issuer", "known"),
+    [("ES256", "us", True), ("ES256", "them", False), ("none", "us", False)],
+    ids=["ours", "of another issuer", "said to be signed otherwise"],
+)
+def test_a_token_says_its_issuer_and_its_algorithm(
+    algorithm: str, issuer: str, *, known: bool
+) -> None:
+    key = make_key(random.Random(1).randbytes)
+    claims = {"iss": issuer}
+    token = signed(key, {"alg": algorithm}, claims)
+    if known:
+        assert Signer(key).read(token, "us") == claims
+    else:
+        with pytest.raises(BadToken):
+            Signer(key).read(token, "us")
