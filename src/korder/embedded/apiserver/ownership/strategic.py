@@ -5,7 +5,7 @@ to merge their lists. Nothing given is changed, and the result shares with it wh
 list follows `$setElementOrder`, then the patch, then what is there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 import json
 
 from korder.api.meta import JSON
@@ -153,11 +153,13 @@ def _merge_list(node: Node, there: list[JSON], sent: list[JSON]) -> list[JSON]:
         raise StrategicRefused("cannot merge lists without merge key")
     there, items = _without_directives(there, sent, key)
     merged = list(there)
+    places: dict[str, int] = {}
     for item in items:
         identity = _identity(item, key)
-        places = [place for place, old in enumerate(merged) if _identity(old, key) == identity]
-        if places:
-            merged[places[0]] = _merge_map(node.item, _object(merged[places[0]]), item)
+        places = places or _places(merged, key)
+        place = places.setdefault(identity, len(merged))
+        if place < len(merged):
+            merged[place] = _merge_map(node.item, _object(merged[place]), item)
         else:
             merged.append(merging.without_nulls(item))
     return _in_order(merged, items, there, key)
@@ -206,7 +208,7 @@ def _in_order(items: list[JSON], wanted: Iterable[JSON], there: list[JSON], key:
     return result + others
 
 
-def _places(items: Iterable[JSON], key: str) -> Mapping[str, int]:
+def _places(items: Iterable[JSON], key: str) -> dict[str, int]:
     places: dict[str, int] = {}
     for place, item in enumerate(items):
         places.setdefault(_identity(item, key), place)
