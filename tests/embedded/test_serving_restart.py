@@ -76,3 +76,16 @@ async def test_a_start_after_a_clean_end_writes_nothing() -> None:
         before = storage.version
         await start(storage)
         assert storage.version == before
+
+
+async def test_a_token_of_an_account_that_was_made_anew_goes() -> None:
+    async with open_storage(None) as storage:
+        server = await start(storage)
+        account = {"metadata": {"name": "a"}}
+        await send(server, "POST", f"{HOME}/serviceaccounts", account)
+        await send(server, "POST", f"{HOME}/secrets", token_secret("token", "a"))
+        server.world.followers.clear()
+        await send(server, "DELETE", f"{HOME}/serviceaccounts/a")
+        await send(server, "POST", f"{HOME}/serviceaccounts", account)
+        server = await start(storage)
+        assert (await send(server, "GET", f"{HOME}/secrets/token"))[0] == 404
