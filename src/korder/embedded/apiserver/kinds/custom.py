@@ -117,6 +117,7 @@ class CustomStrategy(Strategy):
         """Nothing but the status is written here, and who owns it."""
         super().before_status(obj, old)
         meta = dict(old["metadata"])
+        meta.pop("managedFields", None)
         if "managedFields" in obj["metadata"]:
             meta["managedFields"] = obj["metadata"]["managedFields"]
         obj["metadata"] = meta

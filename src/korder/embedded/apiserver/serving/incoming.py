@@ -36,23 +36,32 @@ def read_as(call: Call, options: WriteOptions, api_version: str, kind: str) -> O
     """Reads a body of another kind than the resource's, such as a Binding."""
     content_type = call.request.headers.get("Content-Type", "")
     obj, repeated = bodies.read(call.request.body, content_type, call.resource, kind)
-    given = obj.get("apiVersion") or api_version
-    version = given.rpartition("/")[2]
+    said = obj.get("kind") or kind, obj.get("apiVersion") or api_version
+    if said != (kind, api_version):
+        told = f'no kind "{said[0]}" is registered for version "{said[1]}" in scheme "pkg/runtime/scheme.go:111"'
+        raise _unreadable(call, api_version, kind, told)
     try:
         unknown = of_kind(api_version, kind)(obj)
     except Mismatch as mismatch:
-        told = f"{kind} in version {quote(version)} cannot be handled as a {kind}: {mismatch}"
-        raise bad_request(told) from None
+        raise _unreadable(call, api_version, kind, str(mismatch)) from None
     strict = [f'duplicate field "{path}"' for path in repeated]
     strict += [f'unknown field "{path}"' for path in unknown]
     if strict and options.validation == "Strict":
         told = "strict decoding error: " + ", ".join(strict)
-        raise bad_request(
-            f"{kind} in version {quote(version)} cannot be handled as a {kind}: {told}"
-        )
+        raise _unreadable(call, api_version, kind, told)
     if options.validation == "Warn":
         call.warnings += strict
     return obj
+
+
+def _unreadable(call: Call, api_version: str, kind: str, told: str) -> Refused:
+    if call.resource.custom:
+        # The part of a server that serves custom kinds knows no other kinds to speak of.
+        return bad_request(
+            f'no kind is registered for the type v1.{kind} in scheme "pkg/runtime/scheme.go:111"'
+        )
+    version = quote(api_version.rpartition("/")[2])
+    return bad_request(f"{kind} in version {version} cannot be handled as a {kind}: {told}")
 
 
 def check_kind(call: Call, obj: Object) -> None:

@@ -103,8 +103,9 @@ async def _create(call: Call, options: WriteOptions, obj: Object) -> Answer:
         strategy.before_create(made)
         _refuse(call, made, strategy.check_create(made))
         attributes.object, attributes.name = made, made["metadata"]["name"]
+        call.warnings += strategy.warnings(made)
         await admission.validate()
-        call.warnings += strategy.warnings(made) + attributes.warnings
+        call.warnings += attributes.warnings
         return await _store_new(call, options, made, [*attributes.alongside, *ground])
 
 
@@ -238,7 +239,7 @@ async def _create_by_update(call: Call, options: WriteOptions, make: Make) -> An
     if obj["metadata"].get("uid"):
         why = f"uid mismatch: the provided object specified uid {obj['metadata']['uid']}, and no existing object was found"
         raise refusal.conflict(call.resource.plural, call.resource.group, route.name, why)
-    for member in ("resourceVersion", *_SYSTEM):
+    for member in ("resourceVersion", "selfLink"):
         obj["metadata"].pop(member, None)
     return await create_object(call, options, obj)
 
@@ -258,8 +259,9 @@ async def _replace(call: Call, options: WriteOptions, make: Make, record: Record
         _refuse(call, obj, rules.check(obj, old))
         obj = ownership.keep_times(old, obj)
         attributes.object = obj
+        call.warnings += rules.warnings(obj, old)
         await admission.validate()
-        call.warnings += rules.warnings(obj, old) + attributes.warnings
+        call.warnings += attributes.warnings
         return await _store_changed(call, options, obj, record, attributes.alongside)
 
 
@@ -333,7 +335,8 @@ async def _store_changed(
         return Answer(obj)
     make = Delete if gone else Update
     written, *_ = await call.world.write(make(record.key, draft, record.version), *alongside)
-    return Answer(value=documents.whole(call.resource, written))
+    # An object that goes by an update is shown as it would have become, under the version it had.
+    return Answer(obj) if gone else Answer(value=documents.whole(call.resource, written))
 
 
 def _unchanged(call: Call, obj: Object, record: Record) -> bool:
