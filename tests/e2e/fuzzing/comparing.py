@@ -12,9 +12,17 @@ _UUID = re.compile(r"(?!0{8})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-
 _TIME = re.compile(r"(?!2024)20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 """An instant a server chose: those that requests name are of 2024."""
 _GENERATED = re.compile(r"\b(kube-api-access-|g\d+-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
-_VERSION = re.compile(r"(ResourceVersion in (?:precondition|object meta): )(\d+)")
+_VERSION = re.compile(
+    r"(ResourceVersion in (?:(?:precondition|object meta): |the precondition \(|record \())(\d+)"
+)
 _QUOTED = re.compile(r'"\{(?:[^"\\]|\\.)*\}"')
 """An object inside of a text, whose members come in an order that depends on what was patched."""
+
+_CONVERTED = re.compile(
+    r'("map\[.*\]": )(?:cannot convert \w+ to \w+|unrecognized type: \w+|cannot restore \w+ from.*|json: cannot unmarshal .*)',
+    re.DOTALL,
+)
+"""A wrong type in a strategic merge patch, which a real server tells in the words of another converter."""
 
 _STAMPS = ("creationTimestamp", "deletionTimestamp")
 
@@ -71,9 +79,12 @@ class Names:
         quoted = _QUOTED.search(text)
         if quoted:
             inner = self.plain(json.loads(json.loads(quoted[0])))
+            if inner.get("kind") == "Scale":
+                inner.get("metadata", {}).pop("managedFields", None)
             text = text.replace(quoted[0], json.dumps(inner, sort_keys=True))
         text = _UUID.sub(self._id, text)
         text = _VERSION.sub(lambda found: found[1] + self._version(found[2]), text)
+        text = _CONVERTED.sub(r"\1<wrong type>", text)
         return _GENERATED.sub(r"\1<any>", _TIME.sub("<time>", text))
 
     def _id(self, found: re.Match[str]) -> str:
@@ -81,15 +92,26 @@ class Names:
 
 
 def _without_order(status: dict[str, Any]) -> dict[str, Any]:
-    """A Status whose causes are in an order of their own: a real server's may come in any."""
-    causes = (status.get("details") or {}).get("causes") or []
-    if len(causes) < 2:
+    """A Status whose causes are in an order of their own, as a real server's may come in any, and those about metadata once:
+
+    real servers tell them once, twice or four times.
+    """
+    causes = _once((status.get("details") or {}).get("causes") or [])
+    if not causes:
         return status
     message = status["message"]
     for cause in sorted(causes, key=lambda cause: -len(cause.get("message", ""))):
         message = message.replace(f"{cause.get('field', '')}: {cause['message']}", "*", 1)
     details = {**status["details"], "causes": sorted(causes, key=json.dumps)}
     return {**status, "message": message, "details": details}
+
+
+def _once(causes: list[dict[str, str]]) -> list[dict[str, str]]:
+    kept: list[dict[str, str]] = []
+    for cause in causes:
+        if cause not in kept or not cause.get("field", "").startswith("metadata."):
+            kept.append(cause)
+    return kept
 
 
 _TYPED = re.compile(
@@ -122,7 +144,15 @@ def difference(theirs: Any, ours: Any, path: str = "") -> str:
         ]
         return _first(pairs)
     same = type(theirs) is type(ours) and theirs == ours
-    return "" if same else f"{path}: {theirs!r} there, {ours!r} here"
+    return "" if same or _same_but_for_empty_lists(theirs, ours) else f"{path}: {theirs!r} there, {ours!r} here"
+
+
+def _same_but_for_empty_lists(theirs: Any, ours: Any) -> bool:
+    """Whether two refusals show other lines of what changed, because one knows an empty list from none."""
+    if not isinstance(theirs, str) or not isinstance(ours, str) or '": []' not in theirs:
+        return False
+    (left, mark, _), (right, also, _) = theirs.partition("\n@@ -"), ours.partition("\n@@ -")
+    return bool(mark and also) and left == right
 
 
 def _first(pairs: list[tuple[str, Any, Any]], absent: object = None) -> str:

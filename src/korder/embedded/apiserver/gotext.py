@@ -12,7 +12,9 @@ _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 def encoded(value: JSON) -> str:
     """Writes JSON as Go's encoder does: sorted, without spaces, safe inside of HTML, whole numbers without a point."""
-    text = json.dumps(_whole(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    text = json.dumps(
+        whole_numbers(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True
+    )
     return text.translate(_ESCAPES)
 
 
@@ -58,9 +60,12 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _whole(value: JSON) -> JSON:
+def whole_numbers(value: JSON, below: float = 1e21) -> JSON:
+    """A value whose whole floats are integers, as they are once Go has written them."""
     if isinstance(value, dict):
-        return {key: _whole(inner) for key, inner in value.items()}
+        return {key: whole_numbers(inner, below) for key, inner in value.items()}
     if isinstance(value, list):
-        return list(map(_whole, value))
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+        return [whole_numbers(inner, below) for inner in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < below:
+        return int(value)
+    return value

@@ -80,13 +80,30 @@ class CustomStrategy(Strategy):
         return found
 
     def read(self, obj: Object) -> list[str]:
+        unknown = self._read_metadata(obj)
+        return sorted([*(f"metadata.{path}" for path in unknown), *self.structural.shape(obj)])
+
+    def read_applied(self, obj: Object) -> list[str]:
+        """A server looks at types before it merges, and takes no null out afterwards: those without a default are refused later."""
+        unknown = self._read_metadata(obj)
+        self.structural.fill(obj)
+        return sorted(f"metadata.{path}" for path in unknown)
+
+    def _read_metadata(self, obj: Object) -> list[str]:
         try:
             # A server writes the members out by name before it reads them, so the first that is wrong is the first by name.
             obj["metadata"] = dict(sorted(obj["metadata"].items()))
-            unknown = reading.of_type("meta/v1.ObjectMeta")(obj["metadata"])
+            return reading.of_type("meta/v1.ObjectMeta")(obj["metadata"])
         except Mismatch as mismatch:
             raise Unreadable(self._api_version, self.kind, str(mismatch)) from None
-        return sorted([*(f"metadata.{path}" for path in unknown), *self.structural.shape(obj)])
+
+    def warnings(self, obj: Object) -> list[str]:
+        return objectmeta.plain_finalizers(obj["metadata"].get("finalizers") or ())
+
+    def warnings_of_change(self, obj: Object, old: Object) -> list[str]:
+        kept = old["metadata"].get("finalizers") or ()
+        added = [each for each in obj["metadata"].get("finalizers") or () if each not in kept]
+        return objectmeta.plain_finalizers(added)
 
     def check_create(self, obj: Object) -> Causes:
         found = objectmeta.created(obj["metadata"], self._rules)
@@ -100,6 +117,7 @@ class CustomStrategy(Strategy):
         """Nothing but the status is written here, and who owns it."""
         super().before_status(obj, old)
         meta = dict(old["metadata"])
+        meta.pop("managedFields", None)
         if "managedFields" in obj["metadata"]:
             meta["managedFields"] = obj["metadata"]["managedFields"]
         obj["metadata"] = meta

@@ -4,7 +4,7 @@ Strategies call `created` and `updated` from their checks; the types of the memb
 A server looks two or three times at the metadata of an update and repeats its causes; here each is told once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -168,6 +168,16 @@ def _qualified(finalizer: str, field: str) -> Iterator[Cause]:
     if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         told = "name is neither a standard finalizer name nor is it fully qualified"
         yield fe.invalid(field, finalizer, told)
+
+
+def plain_finalizers(finalizers: Iterable[str]) -> list[str]:
+    """What to tell about finalizers of a custom kind that have no domain."""
+    told = "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
+    return [
+        f"metadata.finalizers: {fe.quote(each)}: {told}"
+        for each in sorted(set(finalizers))
+        if "/" not in each and each not in _STANDARD_FINALIZERS
+    ]
 
 
 def _no_new_finalizers(meta: Meta, old: Meta) -> Iterator[Cause]:

@@ -55,6 +55,10 @@ class Strategy:
         del obj
         return []
 
+    def read_applied(self, obj: Object) -> list[str]:
+        """Like `read`, for what an apply has merged."""
+        return self.read(obj)
+
     def default(self, obj: Object) -> None:
         """Fills in what was left out."""
 

@@ -268,7 +268,8 @@ def _check(endpoint: Endpoint, applied: Object, manager: str) -> None:
 def _untyped(endpoint: Endpoint, applied: Object, message: str) -> str:
     group, _, version = endpoint.api_version.rpartition("/")
     metadata = _metadata(applied)
-    name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    said = [metadata.get(member) for member in ("namespace", "name")]
+    name = "/".join(each if isinstance(each, str) else "" for each in said)
     kind = f"{group}/{version}, Kind={endpoint.kind}"
     return f"failed to create typed patch object ({name}; {kind}): {message}"
 

@@ -59,8 +59,12 @@ class Structural:
     def shape(self, obj: Object) -> list[str]:
         """Prunes and fills in defaults, in place; returns the sorted paths of unknown fields."""
         unknown = schemashaping.prune(self.node, obj)
-        schemashaping.fill(self.node, obj)
+        self.fill(obj)
         return unknown
+
+    def fill(self, obj: Object) -> None:
+        """Fills in defaults, in place."""
+        schemashaping.fill(self.node, obj)
 
     def check_create(self, obj: Object) -> list[Cause]:
         """What is wrong with a new object."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from korder.embedded.apiserver import gotext
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.refusal import Refused, bad_request, failure
 from korder.embedded.apiserver.serving import gojson, yamlbodies
@@ -20,6 +21,9 @@ LARGEST = 3 * 1024 * 1024
 """Bytes of the largest body a server reads."""
 
 _SHOWN = 30
+EXACT = 2.0**63
+"""Whole numbers from here on stay floats: storage keeps no longer integers."""
+
 HEADER = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 Object = dict[str, Any]
@@ -120,10 +124,18 @@ def header_problem(value: Object) -> str:
 
 def check_named(body: bytes, value: Object, resource: Resource) -> None:
     """Refuses a custom object that leaves out its kind or version."""
-    for member, told in (("kind", "Kind"), ("apiVersion", "apiVersion")):
-        if not value.get(member):
-            text = body.decode(errors="replace")
-            raise _unrecognized(resource.kind, f"Object '{told}' is missing in '{text}'", body)
+    if not value.get("kind"):
+        text = body.decode(errors="replace")
+        raise _unrecognized(resource.kind, f"Object 'Kind' is missing in '{text}'", body)
+    if not value.get("apiVersion"):
+        raise other_version("", resource)
+
+
+def other_version(version: str, resource: Resource) -> Refused:
+    """A custom object of another version."""
+    return bad_request(
+        f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
+    )
 
 
 def _unrecognized(kind: str, told: str, body: bytes) -> Refused:
@@ -227,10 +239,10 @@ def decode_yaml(body: bytes) -> tuple[Any, list[str]]:
     """
     if body.startswith(b"{"):
         try:
-            return msgspec.json.decode(body), []
+            return gotext.whole_numbers(msgspec.json.decode(body), EXACT), []
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
     try:
-        return yamlbodies.decode(body.decode(errors="replace")), []
+        return gotext.whole_numbers(yamlbodies.decode(body.decode(errors="replace")), EXACT), []
     except yamlbodies.NotYaml as error:
         raise Unreadable(str(error)) from None

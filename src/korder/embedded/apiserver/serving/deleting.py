@@ -254,6 +254,14 @@ async def _admit(call: Call, options: DeleteOptions, record: Record, old: Object
 def _preconditions(call: Call, options: DeleteOptions, record: Record, meta: Object) -> None:
     kind, group, name = call.resource.kind, call.resource.group, record.key.name
     uid, version = meta.get("uid", ""), str(record.version)
+    if call.resource.stored == "namespaces":
+        for what, wanted, found in (
+            ("UID", options.uid, uid),
+            ("ResourceVersion", options.version, version),
+        ):
+            if wanted not in (None, found):
+                told = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+                raise refusal.conflict(call.resource.plural, group, name, told)
     if options.uid is not None and options.uid != uid:
         told = f"the UID in the precondition ({options.uid}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
         raise refusal.conflict(kind, group, name, told)

@@ -5,12 +5,13 @@
 
 from typing import Any
 
-from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import quote
-from korder.embedded.apiserver.refusal import Refused, bad_request, invalid
+from korder.embedded.apiserver.refusal import Refused, bad_request
 from korder.embedded.apiserver.serving import bodies
 from korder.embedded.apiserver.serving.call import Call
 from korder.embedded.apiserver.serving.options import WriteOptions
+from korder.embedded.apiserver.types.mismatch import Mismatch
+from korder.embedded.apiserver.types.reading import of_kind
 
 Object = dict[str, Any]
 
@@ -31,8 +32,43 @@ def read(call: Call, options: WriteOptions) -> Object:
     return obj
 
 
+def read_as(call: Call, options: WriteOptions, api_version: str, kind: str) -> Object:
+    """Reads a body of another kind than the resource's, such as a Binding."""
+    content_type = call.request.headers.get("Content-Type", "")
+    obj, repeated = bodies.read(call.request.body, content_type, call.resource, kind)
+    said = obj.get("kind") or kind, obj.get("apiVersion") or api_version
+    if said != (kind, api_version):
+        told = f'no kind "{said[0]}" is registered for version "{said[1]}" in scheme "pkg/runtime/scheme.go:111"'
+        raise _unreadable(call, api_version, kind, told)
+    try:
+        unknown = of_kind(api_version, kind)(obj)
+    except Mismatch as mismatch:
+        raise _unreadable(call, api_version, kind, str(mismatch)) from None
+    strict = [f'duplicate field "{path}"' for path in repeated]
+    strict += [f'unknown field "{path}"' for path in unknown]
+    if strict and options.validation == "Strict":
+        told = "strict decoding error: " + ", ".join(strict)
+        raise _unreadable(call, api_version, kind, told)
+    if options.validation == "Warn":
+        call.warnings += strict
+    return obj
+
+
+def _unreadable(call: Call, api_version: str, kind: str, told: str) -> Refused:
+    if call.resource.custom:
+        # The part of a server that serves custom kinds knows no other kinds to speak of.
+        return bad_request(
+            f'no kind is registered for the type v1.{kind} in scheme "pkg/runtime/scheme.go:111"'
+        )
+    version = quote(api_version.rpartition("/")[2])
+    return bad_request(f"{kind} in version {version} cannot be handled as a {kind}: {told}")
+
+
 def check_kind(call: Call, obj: Object) -> None:
-    """Refuses an object of another kind or version, and writes kind and version into one that leaves them out."""
+    """Refuses an object of another kind or version, and writes kind and version into one that leaves them out.
+
+    A custom object of another kind is refused later, see `writing`.
+    """
     resource = call.resource
     if not resource.custom and not obj.get("kind"):
         obj["kind"] = resource.kind
@@ -44,13 +80,7 @@ def check_kind(call: Call, obj: Object) -> None:
     if not resource.custom:
         raise _other_kind(call, kind, version)
     if version != resource.api_version:
-        raise bad_request(
-            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
-        )
-    meta = obj.get("metadata")
-    name = meta.get("name") if isinstance(meta, dict) else ""
-    cause = fe.invalid("kind", kind, f"must be {resource.kind}")
-    raise invalid(kind, resource.group, name if isinstance(name, str) else "", [cause])
+        raise bodies.other_version(version, resource)
 
 
 def _other_kind(call: Call, kind: str, version: str) -> Refused:
@@ -84,22 +114,19 @@ def one_owner_each(call: Call, obj: Object, when: str = "") -> None:
         )
 
 
-def understood(call: Call, obj: Object) -> list[str]:
+def understood(call: Call, obj: Object, *, applied: bool = False) -> list[str]:
     """Brings an object into the form in which it is kept; returns the paths nobody knows."""
-    meta = obj.get("metadata")
+    meta, strategy = obj.get("metadata"), call.resource.strategy
     if meta is None:
         obj["metadata"] = {}
-    elif not isinstance(meta, dict):
-        field = "value" if call.resource.custom else f"struct field {call.resource.kind}.metadata"
-        told = (
-            f"json: cannot unmarshal {bodies.go_type(meta)} into Go {field} of type v1.ObjectMeta"
-        )
+    elif call.resource.custom and not isinstance(meta, dict):
+        told = f"json: cannot unmarshal {bodies.go_type(meta)} into Go value of type v1.ObjectMeta"
         raise unhandled(call, told)
-    forgets_owners = meta is not None and meta.get("managedFields") == []
-    unknown = call.resource.strategy.read(obj)
+    forgets_owners = isinstance(meta, dict) and meta.get("managedFields") == []
+    unknown = strategy.read_applied(obj) if applied else strategy.read(obj)
     if forgets_owners and not call.resource.custom:
         obj["metadata"]["managedFields"] = []
-    call.resource.strategy.default(obj)
+    strategy.default(obj)
     return unknown
 
 

@@ -39,7 +39,7 @@ async def patch(call: Call) -> Answer:
         if live is None:
             raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
         made = change_of(call)(live)
-        wanted = _understood(call, options, made, _shown(call, made))
+        wanted = _understood(call, options, made, shown(call, made))
         incoming.settle(call, wanted)
         incoming.check_name(call, wanted)
         return writing.own(call, options, live, wanted)
@@ -152,7 +152,7 @@ def _unprocessable() -> refusal.Refused:
     return refusal.failure(422, "Invalid", told, StatusDetails())
 
 
-def _shown(call: Call, made: Any) -> str:
+def shown(call: Call, made: Any) -> str:
     """What is shown of a patch that is refused: a strategic one itself, of others what they would have made."""
     if _media(call) != STRATEGIC:
         return gotext.encoded(made)
@@ -162,25 +162,46 @@ def _shown(call: Call, made: Any) -> str:
 def _understood(call: Call, options: WriteOptions, made: Any, shown: str) -> Object:
     """Reads what a patch has made as if it had been sent; what is wrong is the patch's fault."""
     if not isinstance(made, dict):
-        raise _invalid(shown, "not an object")
+        raise invalid(shown, "not an object")
     obj: Object = bodies.decode_json(documents.encode(made))[0]
     if _media(call) == STRATEGIC:
         obj |= {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
     problem = bodies.header_problem(obj)
     if problem:
-        raise _invalid(shown, problem)
+        raise invalid(shown, problem)
+    _check_named(call, options, obj, shown)
     try:
         incoming.check_kind(call, obj)
         unknown = incoming.understood(call, obj)
     except refusal.Refused as error:
-        raise _invalid(shown, _bare(error.status.message)) from None
+        raise invalid(shown, _bare(error.status.message)) from None
     if unknown:
         problems = [f'unknown field "{path}"' for path in unknown]
         if options.validation == "Strict":
-            raise _invalid(shown, "strict decoding error: " + ", ".join(problems))
+            raise invalid(shown, "strict decoding error: " + ", ".join(problems))
         if options.validation == "Warn":
             call.warnings += problems
     return obj
+
+
+def _check_named(call: Call, options: WriteOptions, obj: Object, shown: str) -> None:
+    """Refuses what a patch has left without its version, and a custom object without its kind."""
+    if call.resource.custom:
+        if not obj.get("kind"):
+            raise invalid(shown, f"Object 'Kind' is missing in '{shown}'")
+        if not obj.get("apiVersion"):
+            told = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+            raise refusal.bad_request(f"Internal error occurred: {told}")
+    elif not obj.get("apiVersion"):
+        # A server takes it for an object that has nothing but a kind and a version.
+        strange = [
+            f'unknown field "{name}"' for name in sorted(obj.keys() - {"kind", "apiVersion"})
+        ]
+        if options.validation == "Strict":
+            raise invalid(shown, "strict decoding error: " + ", ".join(strange))
+        if options.validation == "Warn":
+            call.warnings += strange
+        incoming.check_name(call, {"metadata": {}})
 
 
 def _bare(told: str) -> str:
@@ -189,7 +210,8 @@ def _bare(told: str) -> str:
     return rest.partition(": ")[2] if mark else told
 
 
-def _invalid(shown: str, told: str) -> refusal.Refused:
+def invalid(shown: str, told: str) -> refusal.Refused:
+    """What a patch has made is no object of the kind."""
     cause = invalid_field("patch", shown, told)
     return refusal.invalid("", "", "", [cause])
 
@@ -244,7 +266,7 @@ def _applied(call: Call, options: WriteOptions, applied: Object, merged: Object)
     obj: Object = bodies.decode_json(documents.encode(merged))[0]
     incoming.check_kind(call, obj)
     try:
-        unknown = incoming.understood(call, obj)
+        unknown = incoming.understood(call, obj, applied=True)
     except refusal.Refused as error:
         raise _unconvertible(call, applied, _bare(error.status.message)) from None
     if unknown and options.validation == "Strict":

@@ -11,7 +11,7 @@ from korder.api import instant
 from korder.embedded.apiserver import refusal, view
 from korder.embedded.apiserver.admission.attributes import Attributes, Operation
 from korder.embedded.apiserver.kinds import evictions, podlogs, podparts
-from korder.embedded.apiserver.serving import bodies, deleting, options as opts
+from korder.embedded.apiserver.serving import deleting, incoming, options as opts
 from korder.embedded.apiserver.serving.call import ATTEMPTS, Answer, Call, Special
 from korder.embedded.apiserver.serving.deleting import DeleteOptions
 from korder.embedded.apiserver.serving.options import WriteOptions
@@ -33,7 +33,7 @@ _DONE: Final[Object] = {
 async def bind(call: Call) -> Answer:
     """POST of a Binding: the pod gets its node."""
     options = opts.write(call.route, "CreateOptions")
-    binding = _read(call, "Binding")
+    binding = incoming.read_as(call, options, "v1", "Binding")
     name = call.route.name or str((binding.get("metadata") or {}).get("name") or "")
     podparts.check_binding(name, binding)
     admitted = await _admit(call, options, name, binding)
@@ -49,7 +49,7 @@ async def bind(call: Call) -> Answer:
 async def evict(call: Call) -> Answer:
     """POST of an Eviction: the pod goes, if its budget allows it."""
     options = opts.write(call.route, "CreateOptions")
-    eviction = _read(call, "Eviction")
+    eviction = incoming.read_as(call, options, "policy/v1", "Eviction")
     name = call.route.name
     if (eviction.get("metadata") or {}).get("name") != name:
         raise refusal.bad_request("name in URL does not match name in Eviction object")
@@ -88,18 +88,6 @@ async def log(call: Call) -> Reply:
     if text is None:
         return Reply(204)
     return Reply(200, text.encode(), {"Content-Type": "text/plain"})
-
-
-def _read(call: Call, kind: str) -> Object:
-    content_type = call.request.headers.get("Content-Type", "")
-    sent, _ = bodies.read(call.request.body, content_type, call.resource, kind)
-    for member in ("metadata", "target", "deleteOptions"):
-        if not isinstance(sent.get(member) or {}, dict):
-            told = f"json: cannot unmarshal {bodies.go_type(sent[member])} into Go struct field {kind}.{member}"
-            raise refusal.bad_request(
-                f'{kind} in version "v1" cannot be handled as a {kind}: {told}'
-            )
-    return sent
 
 
 async def _admit(call: Call, options: WriteOptions, name: str, obj: Object) -> Object:

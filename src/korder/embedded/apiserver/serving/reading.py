@@ -76,11 +76,11 @@ def _start(call: Call, options: ListOptions) -> tuple[int | None, str, int]:
     """At which version and behind which key a list begins, and which version it must have reached."""
     namespace = call.key_of("").namespace
     if options.token:
+        token = _decoded(options.token)
         if options.version not in ("", "0"):
             raise refusal.bad_request(
                 "specifying resource version is not allowed when using continue"
             )
-        token = _decoded(options.token)
         prefix = f"{namespace}/" if namespace else ""
         return token.rv or None, prefix + token.start, 0
     wanted = selection.version(options.version)
@@ -100,11 +100,14 @@ def _collect(call: Call, options: ListOptions, at: int | None, after: str, asked
         remaining = page.remaining if page.next else None
         return Listed(page.records, page.version, _token(page, page.next, namespace), remaining)
     page = storage.page(resource.stored, namespace, at=at, after=after)
-    found = [record for record in page.records if options.selection.matches(record)]
-    if limit is None or len(found) <= limit:
-        return Listed(found, page.version)
-    last = found[limit - 1].key.path
-    return Listed(found[:limit], page.version, _token(page, last, namespace))
+    found = []
+    for record in page.records:
+        if len(found) == limit:
+            # What follows need not be selected: a server does not look that far.
+            return Listed(found, page.version, _token(page, found[-1].key.path, namespace))
+        if options.selection.matches(record):
+            found.append(record)
+    return Listed(found, page.version)
 
 
 def _token(page: Page, last: str, namespace: str) -> str:

@@ -12,8 +12,17 @@ from korder.embedded.apiserver import fielderrors as fe, refusal
 from korder.embedded.apiserver.kinds.custom import CustomStrategy
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.embedded.apiserver.schemas.structural import Scale
-from korder.embedded.apiserver.serving import bodies, documents, options as opts, patching, writing
+from korder.embedded.apiserver.serving import (
+    bodies,
+    documents,
+    incoming,
+    options as opts,
+    patching,
+    writing,
+)
 from korder.embedded.apiserver.serving.call import Answer, Call
+from korder.embedded.apiserver.types import reading
+from korder.embedded.apiserver.types.mismatch import Mismatch
 
 Object = dict[str, Any]
 
@@ -33,14 +42,14 @@ async def answer(call: Call) -> Answer:
     options = opts.write(
         call.route, "PatchOptions" if patched else "UpdateOptions", apply=patching.is_apply(call)
     )
-    sent = {} if patched else _sent(call)
+    sent = {} if patched else incoming.read_as(call, options, _API_VERSION, _KIND)
 
     def make(live: Object | None) -> Object:
         if live is None:
             raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
         wanted = sent
         if patched:
-            wanted = _read(patching.change_of(call)(_scale(call.resource, live)))
+            wanted = _patched(call, _scale(call.resource, live))
         return writing.own(call, options, live, _with_replicas(call, live, wanted))
 
     done = await writing.change(call, options, make)
@@ -55,32 +64,17 @@ def _stored(call: Call) -> Object:
     return documents.known(call.resource, record)
 
 
-def _sent(call: Call) -> Object:
-    headers = call.request.headers
-    return _read(
-        bodies.read(call.request.body, headers.get("Content-Type", ""), call.resource, _KIND)[0]
-    )
-
-
-def _read(scale: Any) -> Object:
-    """Checks the types of a scale."""
-    if not isinstance(scale, dict):
-        raise refusal.bad_request("a Scale is an object")
-    if (scale.get("kind") or _KIND, scale.get("apiVersion") or _API_VERSION) != (
-        _KIND,
-        _API_VERSION,
-    ):
-        told = f'no kind "{scale.get("kind")}" is registered for version "{scale.get("apiVersion")}" in scheme "pkg/runtime/scheme.go:111"'
-        raise refusal.bad_request(f"{scale.get('kind')} cannot be handled as a Scale: {told}")
-    for member in ("metadata", "spec"):
-        if not isinstance(scale.get(member) or {}, dict):
-            told = f"json: cannot unmarshal {bodies.go_type(scale[member])} into Go struct field Scale.{member}"
-            raise refusal.bad_request(f'Scale in version "v1" cannot be handled as a Scale: {told}')
-    replicas = (scale.get("spec") or {}).get("replicas")
-    if replicas is not None and type(replicas) is not int:
-        told = f"json: cannot unmarshal {bodies.go_type(replicas)} into Go struct field ScaleSpec.spec.replicas of type int32"
-        raise refusal.bad_request(f'Scale in version "v1" cannot be handled as a Scale: {told}')
-    return scale
+def _patched(call: Call, scale: Object) -> Object:
+    """The scale that a patch makes, read as if it had been sent."""
+    made = patching.change_of(call)(scale)
+    shown = patching.shown(call, made)
+    if not isinstance(made, dict):
+        raise patching.invalid(shown, "not an object")
+    try:
+        reading.of_kind(_API_VERSION, _KIND)(made)
+    except Mismatch as mismatch:
+        raise patching.invalid(shown, str(mismatch)) from None
+    return made
 
 
 def _with_replicas(call: Call, live: Object, scale: Object) -> Object:

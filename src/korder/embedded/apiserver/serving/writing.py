@@ -13,13 +13,13 @@ import uuid
 from msgspec.structs import replace
 
 from korder.api import instant
-from korder.embedded.apiserver import refusal
+from korder.embedded.apiserver import gotext, refusal
 from korder.embedded.apiserver.access.action import Action
 from korder.embedded.apiserver.admission.attributes import Attributes, Operation
 from korder.embedded.apiserver.fielderrors import Cause, invalid as invalid_field, quote
 from korder.embedded.apiserver.kinds.definition import STORED as DEFINITIONS
 from korder.embedded.apiserver.ownership import apply as ownership, merging
-from korder.embedded.apiserver.serving import documents, incoming, options as opts
+from korder.embedded.apiserver.serving import bodies, documents, incoming, options as opts
 from korder.embedded.apiserver.serving.call import ATTEMPTS, Answer, Call
 from korder.embedded.apiserver.serving.options import WriteOptions
 from korder.embedded.apiserver.storage import (
@@ -69,6 +69,9 @@ async def create(call: Call) -> Answer:
 
 def own(call: Call, options: WriteOptions, live: Object | None, obj: Object) -> Object:
     """Writes down who owns what after a write."""
+    if obj["kind"] != call.resource.kind:
+        obj["metadata"].pop("managedFields", None)
+        return obj
     endpoint = call.resource.strategy.endpoint(call.route.subresource)
     who = incoming.manager(call, options)
     return ownership.update(endpoint, live, obj, who, call.world.now())
@@ -101,8 +104,9 @@ async def _create(call: Call, options: WriteOptions, obj: Object) -> Answer:
         strategy.before_create(made)
         _refuse(call, made, strategy.check_create(made))
         attributes.object, attributes.name = made, made["metadata"]["name"]
+        call.warnings += strategy.warnings(made)
         await admission.validate()
-        call.warnings += strategy.warnings(made) + attributes.warnings
+        call.warnings += attributes.warnings
         return await _store_new(call, options, made, [*attributes.alongside, *ground])
 
 
@@ -138,15 +142,27 @@ async def _store_new(
     call: Call, options: WriteOptions, obj: Object, alongside: list[Write]
 ) -> Answer:
     key = call.key_of(obj["metadata"]["name"])
+    if call.resource.custom:
+        obj = _written_out(obj)
     if options.dry_run:
         if call.world.storage.get(key) is not None:
             raise AlreadyExists(key)
         return Answer(obj, code=201)
-    if obj["metadata"].pop("resourceVersion", ""):
+    version = obj["metadata"].pop("resourceVersion", "")
+    # A server stores what is no number at all: nobody looks at it again.
+    if version.isascii() and version.isdecimal() and int(version):
         raise refusal.bad_request("resourceVersion should not be set on objects to be created")
     new = Create(key, documents.draft(call.resource, obj))
     record, *_ = await call.world.write(new, *alongside)
     return Answer(value=documents.whole(call.resource, record), code=201)
+
+
+def _written_out(obj: Object) -> Object:
+    """A custom object with its numbers as they are stored."""
+    return {
+        name: value if name == "metadata" else gotext.whole_numbers(value, bodies.EXACT)
+        for name, value in obj.items()
+    }
 
 
 def _exists(call: Call, name: str, *, generated: bool) -> refusal.Refused:
@@ -229,7 +245,8 @@ async def _create_by_update(call: Call, options: WriteOptions, make: Make) -> An
     if obj["metadata"].get("uid"):
         why = f"uid mismatch: the provided object specified uid {obj['metadata']['uid']}, and no existing object was found"
         raise refusal.conflict(call.resource.plural, call.resource.group, route.name, why)
-    obj["metadata"].pop("resourceVersion", None)
+    for member in ("resourceVersion", "selfLink"):
+        obj["metadata"].pop(member, None)
     return await create_object(call, options, obj)
 
 
@@ -248,8 +265,9 @@ async def _replace(call: Call, options: WriteOptions, make: Make, record: Record
         _refuse(call, obj, rules.check(obj, old))
         obj = ownership.keep_times(old, obj)
         attributes.object = obj
+        call.warnings += rules.warnings(obj, old)
         await admission.validate()
-        call.warnings += rules.warnings(obj, old) + attributes.warnings
+        call.warnings += attributes.warnings
         return await _store_changed(call, options, obj, record, attributes.alongside)
 
 
@@ -313,6 +331,8 @@ def _carry_system_fields(meta: Object, old: Object) -> None:
 async def _store_changed(
     call: Call, options: WriteOptions, obj: Object, record: Record, alongside: list[Write]
 ) -> Answer:
+    if call.resource.custom:
+        obj = _written_out(obj)
     draft = documents.draft(call.resource, obj)
     gone = is_finished(call, obj)
     if not gone and _unchanged(call, obj, record):
@@ -321,7 +341,8 @@ async def _store_changed(
         return Answer(obj)
     make = Delete if gone else Update
     written, *_ = await call.world.write(make(record.key, draft, record.version), *alongside)
-    return Answer(value=documents.whole(call.resource, written))
+    # An object that goes by an update is shown as it would have become, under the version it had.
+    return Answer(obj) if gone else Answer(value=documents.whole(call.resource, written))
 
 
 def _unchanged(call: Call, obj: Object, record: Record) -> bool:
@@ -357,6 +378,12 @@ def _attributes(call: Call, options: WriteOptions, obj: Object, old: Object | No
 
 
 def _refuse(call: Call, obj: Object, causes: list[Cause]) -> None:
+    """Refuses what is wrong; the kind of a custom object is judged here, because a status may come under any."""
+    kind = obj["kind"]
+    if kind != call.resource.kind and call.route.subresource != "status":
+        cause = invalid_field("kind", kind, f"must be {call.resource.kind}")
+        raise refusal.invalid(kind, call.resource.group, obj["metadata"].get("name", ""), [cause])
+    obj["kind"] = call.resource.kind
     if causes:
         name = obj["metadata"].get("name", "")
         raise refusal.invalid(call.resource.kind, call.resource.kept_group, name, causes)
