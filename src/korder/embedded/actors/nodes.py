@@ -22,6 +22,8 @@ from korder.runtime.manager import Manager
 
 MACHINE = "korder.dev/machine"
 """The annotation of a simulated node: what its machine had when it joined."""
+SIMULATED = "simulated://1"
+"""What runs containers on a simulated node; by it a node is known as one."""
 LEASE_NAMESPACE = "kube-node-lease"
 NOT_READY = "node.kubernetes.io/not-ready"
 HEARTBEAT = timedelta(seconds=10)
@@ -118,7 +120,8 @@ async def retire(client: Client, machines: Mapping[str, Shape]) -> None:
     """
     for node in (await client.list(NODES)).items:
         name, was = node.metadata.name, node.metadata.annotations.get(MACHINE)
-        if was is None or (name in machines and was == str(machines[name])):
+        ours = node.status.node_info.container_runtime_version == SIMULATED
+        if not ours or (name in machines and was == str(machines[name])):
             continue
         with suppress(NotFound):
             await client.delete(NODES, Key("", name), uid=node.metadata.uid)
@@ -176,7 +179,7 @@ _NODE_INFO: JSON = {
     "kubeProxyVersion": "",
     "kernelVersion": "simulated",
     "osImage": "simulated",
-    "containerRuntimeVersion": "simulated://1",
+    "containerRuntimeVersion": SIMULATED,
     "machineID": "",
     "systemUUID": "",
     "bootID": "",
