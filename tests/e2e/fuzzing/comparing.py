@@ -144,7 +144,11 @@ def difference(theirs: Any, ours: Any, path: str = "") -> str:
         ]
         return _first(pairs)
     same = type(theirs) is type(ours) and theirs == ours
-    return "" if same or _same_but_for_empty_lists(theirs, ours) else f"{path}: {theirs!r} there, {ours!r} here"
+    return (
+        ""
+        if same or _same_but_for_empty_lists(theirs, ours)
+        else f"{path}: {theirs!r} there, {ours!r} here"
+    )
 
 
 def _same_but_for_empty_lists(theirs: Any, ours: Any) -> bool:
