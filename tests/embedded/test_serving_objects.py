@@ -221,3 +221,14 @@ async def test_a_watch_without_a_time_ends_after_half_an_hour_at_the_earliest(
     async with await client.transport.send(Request("GET", f"{CONFIGMAPS}?watch=1")) as response:
         await response.read()
     assert 1800 <= loop.time() - begun <= 3600
+
+
+async def test_others_have_their_turn_while_many_objects_are_deleted(client: Client) -> None:
+    for number in range(20):
+        await client.send("POST", CONFIGMAPS, configmap(f"m{number}"))
+    deleting = asyncio.get_running_loop().create_task(client.send("DELETE", CONFIGMAPS))
+    left = []
+    while not deleting.done():
+        left.append(len((await client.send("GET", CONFIGMAPS))[1]["items"]))
+        await asyncio.sleep(0)
+    assert len(set(left)) > 10
