@@ -5,10 +5,13 @@ from collections.abc import Callable
 import json
 import os
 from pathlib import Path
+import pty
 import random
+import re
 import signal
 import subprocess
 import sys
+import termios
 
 import pytest
 import yaml
@@ -225,6 +228,37 @@ def test_watching_prints_changes_as_they_come(home: Path, here: Korder) -> None:
         assert watching.stdout.readline().split()[:2] == ["ADDED", "seen"]
         watching.send_signal(signal.SIGINT)
         assert watching.wait(10) == 130
+
+
+@pytest.mark.parametrize(
+    ("columns", "first"),
+    [pytest.param(100, b"NAME", id="a wide one"), pytest.param(30, b"EVENT", id="a narrow one")],
+)
+def test_a_terminal_that_is_too_narrow_for_the_table_gets_line_after_line(
+    home: Path, columns: int, first: bytes
+) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    with subprocess.Popen(
+        [sys.executable, "-m", "korder", "watch", "nodes"],
+        env={
+            "HOME": str(home),
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+            "TERM": "xterm",
+            "NO_COLOR": "1",
+        },
+        stdin=theirs,
+        stdout=theirs,
+    ) as watching:
+        shown = b""
+        while b"node-2" not in shown:
+            shown += os.read(ours, 4096)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(10) == 130
+    os.close(theirs)
+    os.close(ours)
+    assert re.findall(rb"EVENT|NAME", shown)[0] == first
+    assert b"v1.36.3-simulated" in shown
 
 
 def test_the_embedded_cluster_by_its_word(here: Korder) -> None:

@@ -56,11 +56,20 @@ async def _follow(at: Desk, target: Target, *, namespaces: bool) -> None:
     table = await tables.read(at.client, target.served, target.selection)
     since = table.metadata.resource_version
     changes = tables.follow(at.client, target.served, target.selection, since)
-    console = tables.console()
-    if console.is_terminal and len(table.rows) + 2 < console.height:
+    if _fits(table, namespaces=namespaces):
         await _keep(table, changes, namespaces=namespaces)
     else:
         await _print(table, changes, namespaces=namespaces)
+
+
+def _fits(table: Table, *, namespaces: bool) -> bool:
+    """Whether there is a terminal that shows the whole table, with room for a row more."""
+    console = tables.console()
+    columns = table.column_definitions
+    rows = [tables.cells(columns, row, namespaces=namespaces) for row in table.rows]
+    lines = Layout(tables.titles(columns, namespaces=namespaces)).lines(rows)
+    width = max(line.cell_len for line in lines)
+    return console.is_terminal and len(lines) + 1 < console.height and width <= console.width
 
 
 async def _print(table: Table, changes: Changes, *, namespaces: bool) -> None:
