@@ -100,7 +100,7 @@ def _collect(call: Call, options: ListOptions, at: int | None, after: str, asked
         remaining = page.remaining if page.next else None
         return Listed(page.records, page.version, _token(page, page.next, namespace), remaining)
     page = storage.page(resource.stored, namespace, at=at, after=after)
-    found = []
+    found: list[Record] = []
     for record in page.records:
         if len(found) == limit:
             # What follows need not be selected: a server does not look that far.
