@@ -19,10 +19,10 @@ _QUOTED = re.compile(r'"\{(?:[^"\\]|\\.)*\}"')
 """An object inside of a text, whose members come in an order that depends on what was patched."""
 
 _CONVERTED = re.compile(
-    r'("map\[.*\]": )(?:cannot convert \w+ to \w+|unrecognized type: \w+|cannot restore \w+ from.*|json: cannot unmarshal .*)',
+    r'("map\[.*\]": |unable to convert unstructured object to [^:]*: )(?:cannot convert \w+ to \w+|unrecognized type: \w+|cannot restore \w+ from.*|(?:error decoding from json: )?json: cannot unmarshal .*)',
     re.DOTALL,
 )
-"""A wrong type in a strategic merge patch, which a real server tells in the words of another converter."""
+"""A wrong type in a strategic merge patch or an apply, which a real server tells in the words of another converter."""
 
 _STAMPS = ("creationTimestamp", "deletionTimestamp")
 

@@ -64,8 +64,13 @@ def _copied(operation: dict[str, Any], document: Any) -> int:
 
 
 def _forgiven(operations: list[Any], written: dict[str, Any], document: Any) -> list[Any]:
-    """A member that is not there can be replaced, and is as good as null for a test and a copy; the standard says otherwise."""
+    """A member that is not there can be replaced, and is as good as null for a test and a copy; the standard says otherwise.
+
+    An addition without a value adds null.
+    """
     verb, path = written.get("op"), written.get("path")
+    if verb == "add" and "value" not in written:
+        return [{**written, "value": None}]
     if verb == "copy" and _lacks(document, written.get("from")):
         return [{"op": "add", "path": path, "value": None}]
     if verb not in ("replace", "test") or not isinstance(path, str) or "value" not in written:

@@ -107,11 +107,11 @@ class CustomStrategy(Strategy):
 
     def check_create(self, obj: Object) -> Causes:
         found = objectmeta.created(obj["metadata"], self._rules)
-        return found + self.structural.check_create(obj)
+        return self.structural.check_create(obj, found)
 
     def check_update(self, obj: Object, old: Object) -> Causes:
         found = objectmeta.updated(obj["metadata"], old["metadata"], self._rules)
-        return [*found, *found, *self.structural.check_update(obj, old)]
+        return self.structural.check_update(obj, old, [*found, *found])
 
     def before_status(self, obj: Object, old: Object) -> None:
         """Nothing but the status is written here, and who owns it."""

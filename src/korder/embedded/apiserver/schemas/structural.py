@@ -6,7 +6,7 @@ come in the server's order (values, scale, embedded objects, lists, rules); with
 ours is the order of the object.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -66,17 +66,17 @@ class Structural:
         """Fills in defaults, in place."""
         schemashaping.fill(self.node, obj)
 
-    def check_create(self, obj: Object) -> list[Cause]:
-        """What is wrong with a new object."""
-        causes = Checker().run(self.node, obj)
+    def check_create(self, obj: Object, found: Iterable[Cause] = ()) -> list[Cause]:
+        """What is wrong with a new object, besides what was found in its metadata."""
+        causes = [*found, *Checker().run(self.node, obj)]
         causes += self._scale_causes(obj, ("spec", "status"))
         causes += schemalists.embedded(self.node, obj)
         causes += schemalists.duplicates(self.node, obj)
         return self._with_rules(causes, obj, None)
 
-    def check_update(self, obj: Object, old: Object) -> list[Cause]:
+    def check_update(self, obj: Object, old: Object, found: Iterable[Cause] = ()) -> list[Cause]:
         """What is wrong with an object that replaces another; old mistakes that did not change are forgiven."""
-        causes = Checker().run(self.node, obj, old)
+        causes = [*found, *Checker().run(self.node, obj, old)]
         causes += self._scale_causes(obj, ("spec", "status"))
         causes += schemalists.embedded(self.node, obj)
         causes += self._new_duplicates(obj, old)

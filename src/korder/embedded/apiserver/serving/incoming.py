@@ -127,7 +127,8 @@ def understood(call: Call, obj: Object, *, applied: bool = False) -> list[str]:
     if forgets_owners and not call.resource.custom:
         obj["metadata"]["managedFields"] = []
     strategy.default(obj)
-    return unknown
+    # What is unknown in an object of another kind nobody tells: it is refused for its kind.
+    return unknown if obj.get("kind", call.resource.kind) == call.resource.kind else []
 
 
 def unhandled(call: Call, told: str) -> Refused:

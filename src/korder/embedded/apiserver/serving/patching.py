@@ -236,8 +236,6 @@ async def _apply(call: Call, options: WriteOptions) -> Answer:
         except ApplyRefused as error:
             raise refusal.bad_request(str(error)) from None
         wanted = _applied(call, options, applied, merged)
-        if live is None:
-            wanted["metadata"].setdefault("name", call.route.name)
         incoming.settle(call, wanted)
         incoming.check_name(call, wanted)
         return wanted

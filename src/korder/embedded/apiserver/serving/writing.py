@@ -245,6 +245,7 @@ async def _create_by_update(call: Call, options: WriteOptions, make: Make) -> An
     if obj["metadata"].get("uid"):
         why = f"uid mismatch: the provided object specified uid {obj['metadata']['uid']}, and no existing object was found"
         raise refusal.conflict(call.resource.plural, call.resource.group, route.name, why)
+    _number(obj["metadata"].get("resourceVersion") or "0")
     for member in ("resourceVersion", "selfLink"):
         obj["metadata"].pop(member, None)
     return await create_object(call, options, obj)
@@ -303,14 +304,19 @@ def _no_warnings(obj: Object, old: Object) -> list[str]:
 def _check_version(call: Call, obj: Object, record: Record) -> None:
     sent = obj["metadata"].get("resourceVersion") or "0"
     plural, group, name = call.resource.plural, call.resource.group, call.route.name
-    if not (sent.isascii() and sent.isdecimal()):
-        raise refusal.bad_request(f"strconv.ParseUint: parsing {quote(sent)}: invalid syntax")
+    wanted = _number(sent)
     if sent == "0" and not call.resource.strategy.unconditional:
         cause = invalid_field("metadata.resourceVersion", 0, "must be specified for an update")
         raise refusal.invalid(plural, group, name, [cause])
-    if int(sent) not in (0, record.version):
+    if wanted not in (0, record.version):
         raise refusal.changed(plural, group, name)
     obj["metadata"]["resourceVersion"] = str(record.version)
+
+
+def _number(version: str) -> int:
+    if not (version.isascii() and version.isdecimal()):
+        raise refusal.bad_request(f"strconv.ParseUint: parsing {quote(version)}: invalid syntax")
+    return int(version)
 
 
 def _carry_system_fields(meta: Object, old: Object) -> None:
@@ -333,15 +339,15 @@ async def _store_changed(
 ) -> Answer:
     if call.resource.custom:
         obj = _written_out(obj)
-    draft = documents.draft(call.resource, obj)
     gone = is_finished(call, obj)
+    draft = documents.redraft(record) if gone else documents.draft(call.resource, obj)
     if not gone and _unchanged(call, obj, record):
         return Answer(value=documents.whole(call.resource, record))
     if options.dry_run:
         return Answer(obj)
     make = Delete if gone else Update
     written, *_ = await call.world.write(make(record.key, draft, record.version), *alongside)
-    # An object that goes by an update is shown as it would have become, under the version it had.
+    # An object that goes by an update is answered as it would have become, under the version it had; watches see what was stored.
     return Answer(obj) if gone else Answer(value=documents.whole(call.resource, written))
 
 
