@@ -16,7 +16,7 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 import structlog
 
 from korder.net.http import NetError, Request
@@ -156,6 +156,8 @@ class Server:
         task.add_done_callback(self._in_flight.discard)
         reply = await self._reply(raw)
         answer = _answer(reply)
+        if reply.stream is not None and raw.version >= HttpVersion11 and raw.method != "HEAD":
+            answer.enable_chunked_encoding()
         if self._draining or not raw.content.is_eof():
             answer.force_close()
         if reply.stream is not None:
@@ -176,7 +178,7 @@ class Server:
                 if not self._draining:
                     await answer.prepare(raw)
                     async for chunk in stream:
-                        await answer.write(chunk)
+                        await _write(raw, answer, chunk)
         except ConnectionError:
             return
         except asyncio.CancelledError:
@@ -226,6 +228,17 @@ async def _read(raw: web.BaseRequest, limit: int) -> bytes:
         if len(body) > limit:
             raise too_large
     return bytes(body)
+
+
+async def _write(raw: web.BaseRequest, answer: web.StreamResponse, chunk: bytes) -> None:
+    """Sends a chunk; waits only if the client is behind. Straight to the transport: many streams send small chunks."""
+    transport = raw.transport
+    if not answer.chunked or transport is None or transport.is_closing():
+        await answer.write(chunk)
+    elif chunk:
+        transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        if raw.protocol.writing_paused:
+            await raw.writer.drain()
 
 
 async def _discard(raw: web.BaseRequest) -> None:
