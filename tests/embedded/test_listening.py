@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 import contextlib
-from datetime import UTC, datetime
 import json
 from typing import Any
 
@@ -63,14 +62,14 @@ class Listening:
 
 
 @pytest.fixture
-async def listening() -> AsyncIterator[Listening]:
-    async with _listening() as found:
+async def listening(clock: Clock) -> AsyncIterator[Listening]:
+    async with _listening(clock) as found:
         yield found
 
 
 @contextlib.asynccontextmanager
-async def _listening(**options: float) -> AsyncIterator[Listening]:
-    async with embedded_server(_Fixed()) as server:
+async def _listening(clock: Clock, **options: float) -> AsyncIterator[Listening]:
+    async with embedded_server(clock) as server:
         api = server.api
         given: Any = options
         listener = Server(api.handle, HOST, refuse=api.refuse, **given)
@@ -79,17 +78,6 @@ async def _listening(**options: float) -> AsyncIterator[Listening]:
             yield Listening(port, server.admin_token)
         finally:
             await listener.stop(grace=1.0)
-
-
-class _Fixed(Clock):
-    def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +125,8 @@ async def test_a_body_over_the_limit_is_answered_with_a_status(
     await listening.assert_well()
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for_forever() -> None:
-    async with _listening(body_seconds=0.05) as listening:
+async def test_a_body_that_does_not_come_is_not_waited_for_forever(clock: Clock) -> None:
+    async with _listening(clock, body_seconds=0.05) as listening:
         head = listening.head("POST", PLACE, "Content-Length: 100")
         code, body = await listening.answer(head + b"{")
 

@@ -91,8 +91,9 @@ class _Watcher:
         return told, storage.watch(self._resource.stored, namespace, since=page.version)
 
     def _told(self, events: Sequence[Event]) -> bytes:
-        if self._passed:
+        if self._passed and events:
             events = [event for event in events if event.version > self._passed]
+            self._passed = 0 if events else self._passed
         if self._plain:
             lines = self._call.world.lines
             return b"".join([lines.of(self._resource, event) for event in events])
