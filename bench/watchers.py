@@ -22,7 +22,7 @@ from korder.kube.connect import connect
 from korder.net.http import Request, Response
 from korder.runtime.clock import SystemClock
 
-BURSTS = {1: 200, 50: 40, 500: 8}
+BURSTS = {1: 200, 50: 40, 500: 20}
 """How many bursts of events, by the number of watchers; the cheapest counts."""
 _PAUSE = 0.005
 """Seconds between bursts, in which everybody reads."""
