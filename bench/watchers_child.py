@@ -1,7 +1,6 @@
-"""The server of `embedded-watchers`: writes events when it is asked to and says how much processor time that took.
+"""The server of `embedded-watchers`: writes a burst of events when it is asked to and says how much processor time that took.
 
-Asked by a line of two numbers, bursts of events and seconds between them; answers with one number. Events are written straight into the storage,
-so that little but their delivery is in it.
+Asked by an empty line; answers with one number. Events are written straight into the storage, so that little but their delivery is in it.
 """
 
 import asyncio
@@ -23,24 +22,22 @@ from korder.net.serving import ServerTls
 from korder.runtime.clock import SystemClock
 
 BURST = 20
-"""Events between two pauses: few enough to fit into the buffers of a connection, so that no reader holds up the next event."""
+"""Events that are written together: few enough to fit into the buffers of a connection."""
 _TURNS = 4
 """Turns of the loop after which an event is on its way: waking the watchers is one, writing another."""
 _HEAD = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"'
 _TAIL = b'","name":"%b","namespace":"default"},"data":{"text":"' + b"x" * 1000 + b'"}}'
 
 
-async def write(storage: Storage, first: int, bursts: int, pause: float) -> float:
-    """Writes bursts of events, each event delivered before the next is written; returns the seconds of work."""
+async def write(storage: Storage, first: int) -> float:
+    """Writes a burst, each event delivered before the next, since those delivered together cost less; returns the seconds of work."""
     started = process_time()
-    for index in range(first, first + bursts * BURST):
+    for index in range(first, first + BURST):
         name = f"object-{index}"
         draft = Draft(_HEAD, _TAIL % name.encode())
         await storage.write(Create(Key("configmaps", "default", name), draft))
         for _ in range(_TURNS):
             await asyncio.sleep(0)
-        if index % BURST == BURST - 1:
-            await asyncio.sleep(pause)
     return process_time() - started
 
 
@@ -60,11 +57,10 @@ async def main(kubeconfig: Path) -> None:
         keys.write_privately(kubeconfig, keys.kubeconfig(made, f"https://{LOOPBACK}:{port}"))
         print("ready", flush=True)
         first = 0
-        while line := await loop.run_in_executor(None, sys.stdin.readline):
-            bursts, pause = line.split()
+        while await loop.run_in_executor(None, sys.stdin.readline):
             gc.collect()
-            print(await write(storage, first, int(bursts), float(pause)), flush=True)
-            first += int(bursts) * BURST
+            print(await write(storage, first), flush=True)
+            first += BURST
         await server.close()
         await listener.stop(grace=1.0)
 

@@ -115,7 +115,7 @@ async def running(options: Options, *, clock: Clock, rng: random.Random) -> Asyn
         await server.start()
         tls = ServerTls()
         tls.load(credentials.serving(NAMES, now))
-        listener = Server(server.handle, LOOPBACK, options.port, tls)
+        listener = Server(server.handle, LOOPBACK, options.port, tls, refuse=server.refuse)
         port = await listener.start()
         headers = {"Authorization": f"Bearer {credentials.admin_token}"}
         client = Client(InProcessTransport(server.handle, headers), rng=rng)

@@ -1,7 +1,8 @@
 """A small HTTP server: plain callables in, a bound port out.
 
 Webhooks, probes and metrics are handlers, `async (http.Request) -> Reply`; a layer is a callable that takes a handler and
-returns one, and `stack` reads from the outside in. A handler that raises answers 500 and is logged. The surprising part is
+returns one, and `stack` reads from the outside in. A handler that raises answers 500 and is logged; what is refused before a
+handler sees it, is so in the form that `refuse` gives it. The surprising part is
 `stop`: aiohttp's own shutdown throws away bodies that are still arriving, so requests are drained first and connections
 closed afterwards. A reply that streams is not waited for: its iterator is closed and the reply ended properly, when the server
 drains as well as when the client goes.
@@ -16,7 +17,7 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 import structlog
 
 from korder.net.http import NetError, Request
@@ -26,6 +27,9 @@ log = structlog.get_logger(__name__)
 
 LARGEST_BODY = 8 * 1024 * 1024
 """Twice what an API server accepts for one object, and some: a review carries the old object and the new one."""
+
+BODY_SECONDS = 60.0
+"""How long a client may take to send a body."""
 
 _HANDSHAKE_SECONDS = 10.0
 _CLOSE_SECONDS = 0.1
@@ -86,12 +90,16 @@ class Server:
         tls: ServerTls | None = None,
         *,
         largest_body: int = LARGEST_BODY,
+        body_seconds: float = BODY_SECONDS,
+        refuse: Callable[[int, str], Reply] = text,
     ) -> None:
         self._handler = by_path(handler) if isinstance(handler, Mapping) else handler
         self._host = host
         self._port = port
         self._tls = tls
         self._largest_body = largest_body
+        self._body_seconds = body_seconds
+        self._refuse = refuse
         self._listener: asyncio.Server | None = None
         self._connections: web.Server | None = None
         self._in_flight: set[asyncio.Task[object]] = set()
@@ -156,6 +164,8 @@ class Server:
         task.add_done_callback(self._in_flight.discard)
         reply = await self._reply(raw)
         answer = _answer(reply)
+        if reply.stream is not None and raw.version >= HttpVersion11 and raw.method != "HEAD":
+            answer.enable_chunked_encoding()
         if self._draining or not raw.content.is_eof():
             answer.force_close()
         if reply.stream is not None:
@@ -176,7 +186,7 @@ class Server:
                 if not self._draining:
                     await answer.prepare(raw)
                     async for chunk in stream:
-                        await answer.write(chunk)
+                        await _write(raw, answer, chunk)
         except ConnectionError:
             return
         except asyncio.CancelledError:
@@ -203,17 +213,25 @@ class Server:
 
     async def _reply(self, raw: web.BaseRequest) -> Reply:
         try:
-            body = await _read(raw, self._largest_body)
+            body = await self._body(raw)
         except BodyTooLarge as error:
             await _discard(raw)
-            return text(413, str(error))
+            return self._refuse(413, str(error))
         except web.RequestPayloadError as error:
-            return text(400, f"the body cannot be read: {error}")
+            return self._refuse(400, f"the body cannot be read: {error}")
+        except TimeoutError:
+            return self._refuse(408, f"the body did not arrive in {self._body_seconds:g} s")
         try:
             return await self._handler(Request(raw.method, raw.raw_path, raw.headers, body))
         except Exception:
             log.exception("handler failed", method=raw.method, path=raw.path)
             return text(500, "internal error")
+
+    async def _body(self, raw: web.BaseRequest) -> bytes:
+        if not raw.can_read_body:
+            return b""
+        async with asyncio.timeout(self._body_seconds):
+            return await _read(raw, self._largest_body)
 
 
 async def _read(raw: web.BaseRequest, limit: int) -> bytes:
@@ -226,6 +244,17 @@ async def _read(raw: web.BaseRequest, limit: int) -> bytes:
         if len(body) > limit:
             raise too_large
     return bytes(body)
+
+
+async def _write(raw: web.BaseRequest, answer: web.StreamResponse, chunk: bytes) -> None:
+    """Sends a chunk; waits only if the client is behind. Straight to the transport: many streams send small chunks."""
+    transport = raw.transport
+    if not answer.chunked or transport is None or transport.is_closing():
+        await answer.write(chunk)
+    elif chunk:
+        transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        if raw.protocol.writing_paused:
+            await raw.writer.drain()
 
 
 async def _discard(raw: web.BaseRequest) -> None:

@@ -9,6 +9,7 @@ answered 500, never raised.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from http import HTTPStatus
 import random
 from typing import Any
 
@@ -19,8 +20,8 @@ from korder.embedded.apiserver.access.user import AUTHENTICATED, MASTERS, User
 from korder.embedded.apiserver.admission.attributes import Chain
 from korder.embedded.apiserver.kinds.catalogue import builtin
 from korder.embedded.apiserver.kinds.definition import STORED as DEFINITIONS
-from korder.embedded.apiserver.refusal import Refused, bad_request, internal
-from korder.embedded.apiserver.serving import answers, bootstrap, dispatch, routing
+from korder.embedded.apiserver.refusal import Refused, bad_request, failure, internal
+from korder.embedded.apiserver.serving import answers, bodies, bootstrap, dispatch, routing
 from korder.embedded.apiserver.serving.call import Enter, Special, World
 from korder.embedded.apiserver.serving.definitions import Definitions
 from korder.embedded.apiserver.serving.registry import Registry
@@ -130,6 +131,14 @@ class ApiServer:
         except Exception as error:
             log.exception("request failed", method=request.method, target=request.target)
             return answers.refused(internal(str(error)).status)
+
+    @staticmethod
+    def refuse(code: int, message: str) -> Reply:
+        """Answers a request whose body the listener did not read to the end."""
+        if code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            return answers.refused(bodies.too_large().status)
+        reason = "Timeout" if code == HTTPStatus.REQUEST_TIMEOUT else "BadRequest"
+        return answers.refused(failure(code, reason, message).status)
 
     async def _answer(self, request: Request) -> Reply:
         route = routing.read(request.method, request.target)

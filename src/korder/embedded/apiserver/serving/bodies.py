@@ -36,11 +36,13 @@ class Unreadable(ValueError):
 def check_size(body: bytes) -> None:
     """Refuses a body that is too large."""
     if len(body) > LARGEST:
-        raise failure(
-            413,
-            "RequestEntityTooLarge",
-            f"Request entity too large: limit is {LARGEST}",
-        )
+        raise too_large()
+
+
+def too_large() -> Refused:
+    """The refusal of a body over the limit."""
+    told = f"Request entity too large: limit is {LARGEST}"
+    return failure(413, "RequestEntityTooLarge", told)
 
 
 def media_type(content_type: str) -> str:

@@ -6,6 +6,7 @@ what moves into the selection is ADDED, what leaves it DELETED, as it was when i
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import closing
 
 from korder.embedded.apiserver import refusal
 from korder.embedded.apiserver.serving import answers, documents, selection, shaping
@@ -45,16 +46,17 @@ class _Watcher:
         end = loop.time() + self._patience()
         try:
             initial, watch = self._begin()
-            if initial:
-                yield initial
-            mark = self._next_mark(loop.time(), end)
-            while (now := loop.time()) < end:
-                chunk = self._told(await watch.next(max(0.0, min(mark, end) - now)))
-                if mark <= loop.time() < end:
-                    mark = self._next_mark(loop.time(), end)
-                    chunk += self._bookmark(watch.version) if self._options.bookmarks else b""
-                if chunk:
-                    yield chunk
+            with closing(watch):
+                if initial:
+                    yield initial
+                mark = self._next_mark(loop.time(), end)
+                while (now := loop.time()) < end:
+                    chunk = self._told(await watch.next(max(0.0, min(mark, end) - now)))
+                    if mark <= loop.time() < end:
+                        mark = self._next_mark(loop.time(), end)
+                        chunk += self._bookmark(watch.version) if self._options.bookmarks else b""
+                    if chunk:
+                        yield chunk
         except Expired as error:
             yield self._too_old(error)
         except Closed:
@@ -89,8 +91,9 @@ class _Watcher:
         return told, storage.watch(self._resource.stored, namespace, since=page.version)
 
     def _told(self, events: Sequence[Event]) -> bytes:
-        if self._passed:
+        if self._passed and events:
             events = [event for event in events if event.version > self._passed]
+            self._passed = 0 if events else self._passed
         if self._plain:
             lines = self._call.world.lines
             return b"".join([lines.of(self._resource, event) for event in events])

@@ -18,6 +18,10 @@ BATCH = 500
 """Events that are looked at before others get their turn: catching up does not hold up the loop."""
 
 
+_PRECISION = 0.001
+"""Seconds by which a loop's timer may ring too early."""
+
+
 class Quiet(NamedTuple):
     """The end of a wait: up to which version nothing happened that concerns the waiter, and whether something did then."""
 
@@ -51,24 +55,16 @@ class Progress:
             _end(waiter, Quiet(self.version, ended=True))
         self._waiters.clear()
 
-    async def wait(self, place: tuple[str, str], patience: float | None) -> Quiet:
-        """Waits for a change in a place, the end of the storage, or the end of patience."""
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[Quiet] = loop.create_future()
+    async def wait(self, place: tuple[str, str], waiter: asyncio.Future[Quiet]) -> Quiet:
+        """Waits for a change in a place, the end of the storage, or whatever else ends the waiter."""
         waiters = self._waiters.setdefault(place, {})
         waiters[waiter] = None
-        timer = None if patience is None else loop.call_later(patience, self._give_up, waiter)
         try:
             return await waiter
         finally:
             waiters.pop(waiter, None)
             if not waiters and self._waiters.get(place) is waiters:
                 del self._waiters[place]
-            if timer is not None:
-                timer.cancel()
-
-    def _give_up(self, waiter: asyncio.Future[Quiet]) -> None:
-        _end(waiter, Quiet(self.version, ended=False))
 
 
 def _end(waiter: asyncio.Future[Quiet], quiet: Quiet) -> None:
@@ -88,6 +84,9 @@ class Watch:
         self._progress = progress
         self._history = history
         self._place = place
+        self._waiter: asyncio.Future[Quiet] | None = None
+        self._due: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self.version = version
 
     async def next(self, patience: float | None = None) -> Sequence[Event]:
@@ -102,11 +101,40 @@ class Watch:
                 raise Closed("the storage was closed")
             if self.version == self._progress.version:
                 # Other namespaces may have outrun the history meanwhile; whoever was not woken has missed nothing.
-                quiet = await self._progress.wait(self._place, patience)
+                quiet = await self._wait(patience)
                 self.version = max(self.version, quiet.until)
                 if not quiet.ended:
                     return self._take()
         return events
+
+    def close(self) -> None:
+        """Forgets the timer of the last wait."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _wait(self, patience: float | None) -> Quiet:
+        loop = asyncio.get_running_loop()
+        waiter = self._waiter = loop.create_future()
+        self._due = None if patience is None else loop.time() + patience
+        if self._due is not None and (self._timer is None or self._due < self._timer.when()):
+            self.close()
+            self._timer = loop.call_at(self._due, self._ring)
+        try:
+            return await self._progress.wait(self._place, waiter)
+        finally:
+            self._waiter = None
+
+    def _ring(self) -> None:
+        """Ends the patience of a wait. Most waits end long before, so that one timer outlives many of them."""
+        self._timer = None
+        if self._waiter is None or self._due is None:
+            return
+        loop = self._waiter.get_loop()
+        if self._due - loop.time() > _PRECISION:
+            self._timer = loop.call_at(self._due, self._ring)
+        else:
+            _end(self._waiter, Quiet(self._progress.version, ended=False))
 
     def _take(self) -> Sequence[Event]:
         if self.version < self._history.dropped:
