@@ -22,6 +22,13 @@ async def test_a_field_that_is_no_longer_applied_is_removed(server: Server, home
     assert (await server.apply(path, config_map("a", {"k": "v"}))).ok()["data"] == {"k": "v"}
 
 
+async def test_a_map_that_loses_its_last_entry_is_gone(server: Server, home: Home) -> None:
+    path = home("configmaps", "a")
+    (await server.apply(path, config_map("a", {"k": "v"}))).ok()
+    after = (await server.apply(path, config_map("a", {}))).ok()
+    assert "data" not in after
+
+
 async def test_a_field_that_another_owns_as_well_stays(server: Server, home: Home) -> None:
     path = home("configmaps", "a")
     (await server.apply(path, config_map("a", {"k": "v", "l": "w"}), "one")).ok()
