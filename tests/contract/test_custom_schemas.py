@@ -83,7 +83,10 @@ async def test_lists_and_watches_show_new_defaults_of_old_objects(
             lambda: server.get(kind.path("a")),
             lambda answer, size=size: answer.json["spec"].get("size") == size,
         )
-        (found,) = (await server.get(kind.path())).ok()["items"]
+        listed = await server.until(
+            lambda: server.get(kind.path()), lambda answer: answer.status == 200
+        )
+        (found,) = listed.ok()["items"]
         assert found["spec"] == {"text": "x", "size": size}
         async with server.watch(kind.path()) as watch:
             told = (await watch.next())["object"]

@@ -34,7 +34,7 @@ AT_ODDS = [
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| \+0000)", "TIME"),
     (r"\w{3}, \d\d \w{3} \d{4} [\d:]+ \+0000", "TIME"),
     (r"(resourceVersion\"?: \"?|Resource Version: +)\d+", r"\1N"),
-    (r"\b(\d+m)?\d+m?s\b(?= |$)", "AGE"),
+    (r"\b(\d+m)?\d+m?s\b(?= |$)|(?<= )(\d{1,2}h)?\d{1,3}[mh]\b(?= |$)", "AGE"),
     (r"kube-api-access-\w{5}", "kube-api-access-NAME"),
     (r"\b(\w+)-(?=[a-z0-9]*\d)[a-z0-9]{8,10}\b(-[a-z0-9]{5}\b)?", r"\1-NAME"),
     (r"(pod-template-hash[=:] ?)[a-z0-9]+", r"\1NAME"),
