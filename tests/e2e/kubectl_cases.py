@@ -89,14 +89,14 @@ spec:
     metadata: {labels: {app: db}}
     spec: {containers: [{name: db, image: db}]}
 """,
-    "widgets.yaml": """
+    "trinkets.yaml": """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: widgets.kubectl.example.com}
+metadata: {name: trinkets.kubectl.example.com}
 spec:
   group: kubectl.example.com
   scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList, shortNames: [wg], categories: [all]}
+  names: {plural: trinkets, singular: trinket, kind: Trinket, listKind: TrinketList, shortNames: [trk], categories: [all]}
   versions:
   - name: v1
     served: true
@@ -123,15 +123,15 @@ spec:
               replicas: {type: integer}
     subresources: {status: {}, scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}
 """,
-    "widget.yaml": """
+    "trinket.yaml": """
 apiVersion: kubectl.example.com/v1
-kind: Widget
+kind: Trinket
 metadata: {name: first, labels: {app: web}}
 spec: {replicas: 1, color: red}
 """,
-    "badwidget.yaml": """
+    "badtrinket.yaml": """
 apiVersion: kubectl.example.com/v1
-kind: Widget
+kind: Trinket
 metadata: {name: bad}
 spec: {replicas: 10, unheard: 1}
 """,
@@ -389,36 +389,36 @@ SCRIPTS = {
         delete pod web
         """,
     "custom objects": """
-        apply -f widgets.yaml
-        ~ get widgets
-        apply -f widget.yaml
-        get widgets
-        get wg -o wide
-        get widgets.kubectl.example.com first -o yaml
-        get widgets.v1.kubectl.example.com -o name
+        apply -f trinkets.yaml
+        ~ get trinkets
+        apply -f trinket.yaml
+        get trinkets
+        get trk -o wide
+        get trinkets.kubectl.example.com first -o yaml
+        get trinkets.v1.kubectl.example.com -o name
         get all
-        describe widget first
-        scale widget first --replicas=3
-        get wg first
-        scale widget first --replicas=30
-        patch widget first --type=merge -p '{"spec":{"color":"blue"}}'
-        patch widget first -p '{"spec":{"color":"blue"}}'
-        patch widget first --subresource=status --type=merge -p '{"status":{"replicas":2}}'
-        get widget first --subresource=scale -o jsonpath={.status.replicas}
-        label widget first a=b
-        apply -f badwidget.yaml
-        apply -f badwidget.yaml --validate=false
-        diff -f widget.yaml
-        apply -f widget.yaml --server-side
-        apply -f widget.yaml --server-side --force-conflicts
-        wait widget/first --for=jsonpath={.spec.color}=red --timeout=5s
-        explain widget.spec
-        explain widget.spec.replicas
-        explain widget --recursive
+        describe trinket first
+        scale trinket first --replicas=3
+        get trk first
+        scale trinket first --replicas=30
+        patch trinket first --type=merge -p '{"spec":{"color":"blue"}}'
+        patch trinket first -p '{"spec":{"color":"blue"}}'
+        patch trinket first --subresource=status --type=merge -p '{"status":{"replicas":2}}'
+        get trinket first --subresource=scale -o jsonpath={.status.replicas}
+        label trinket first a=b
+        apply -f badtrinket.yaml
+        apply -f badtrinket.yaml --validate=false
+        diff -f trinket.yaml
+        apply -f trinket.yaml --server-side
+        apply -f trinket.yaml --server-side --force-conflicts
+        wait trinket/first --for=jsonpath={.spec.color}=red --timeout=5s
+        explain trinket.spec
+        explain trinket.spec.replicas
+        explain trinket --recursive
         api-resources --api-group=kubectl.example.com
-        delete widgets --all
-        delete crd widgets.kubectl.example.com
-        get widgets
+        delete trinkets --all
+        delete crd trinkets.kubectl.example.com
+        get trinkets
         """,
     "namespaces": """
         create ns NAMESPACE-x
@@ -569,7 +569,7 @@ ON_A_NODE = {
         rollout undo deploy/web
         ~ rollout status deploy/web --timeout=20s
         rollout history deploy/web
-        get rs --sort-by=.metadata.creationTimestamp
+        get rs --sort-by=.spec.replicas
         delete deploy web --cascade=foreground
         """,
     "a node": """
