@@ -10,6 +10,7 @@ import pytest
 
 from korder.api.core import CONFIG_MAPS, NAMESPACES, ConfigMap
 from korder.api.meta import JSON, Key, key_of
+from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule, watches
 from korder.kube.client import Client
 from korder.kube.config import load
 from korder.kube.connect import connect, open_client
@@ -19,7 +20,6 @@ from korder.runtime.informer import Informer, Scope
 from korder.runtime.metrics import Metrics
 from korder.runtime.store import Change
 from korder.testing.controlplane import ControlPlane
-from korder.testing.faults import Fault, FaultyTransport, Rule, watches
 
 NAMES = [f"object-{index}" for index in range(2_000)]
 NAMESPACE = "churn"

@@ -8,11 +8,11 @@ import pytest
 
 from korder.embedded.actors.kubelet import Kubelet
 from korder.embedded.actors.nodes import Nodes, Shape
+from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule
 from korder.kube.client import Client
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
 from korder.testing.builders import a_pod
-from korder.testing.faults import Fault, FaultyTransport, Rule
 from korder.testing.memory import MemoryServer
 
 PODS = "/api/v1/namespaces/default/pods"

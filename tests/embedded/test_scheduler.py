@@ -12,11 +12,11 @@ import pytest
 from korder.api import codec, noderoom
 from korder.api.core import Node, Pod
 from korder.api.meta import JSON
+from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule
 from korder.kube.client import Client
 from korder.net.http import Request
 from korder.runtime.clock import Clock
 from korder.testing.builders import NodeBuilder, PodBuilder, a_node, a_pod
-from korder.testing.faults import Fault, FaultyTransport, Rule
 from korder.testing.memory import MemoryServer, Stored
 from korder.testing.scheduler import running_scheduler
 

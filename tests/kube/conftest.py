@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from korder.embedded.simulation.faults import Canned, refusal
 from korder.kube.client import Client
 from korder.net.http import AnswerLost, Guard, Request, Response, Unreachable
-from korder.testing.faults import Canned, refusal
 
 Step = Response | Exception | Callable[[Request], Any]
 

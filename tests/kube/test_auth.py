@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from korder.embedded.simulation.faults import Canned, refusal
 from korder.kube import auth
 from korder.kube.auth import Fixed, FromPlugin, Renewing, TokenFile, User
 from korder.kube.errors import ConfigError
 from korder.kube.plugin import Plugin
 from korder.net.http import Request
-from korder.testing.faults import Canned, refusal
 
 Make = Callable[..., Any]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,11 +11,11 @@ from korder.api.core import CONFIG_MAPS, PODS
 from korder.api.machinery import SUBJECT_ACCESS_REVIEWS
 from korder.api.meta import Key
 from korder.api.plan import PatchType
+from korder.embedded.simulation.faults import Canned, Fault, FaultyTransport, Rule, refusal, writes
 from korder.kube import errors
 from korder.kube.client import Client
 from korder.kube.request import Deletion
 from korder.net.http import AnswerLost, Request
-from korder.testing.faults import Canned, Fault, FaultyTransport, Rule, refusal, writes
 
 KEY = Key("shop", "web")
 PATH = "/api/v1/namespaces/shop/pods/web"

@@ -7,10 +7,10 @@ import pytest
 
 from korder.api.core import LEASES, NODES, PODS
 from korder.api.meta import Kind, Object
+from korder.embedded.simulation.faults import Canned, refusal
 from korder.kube import discovery
 from korder.kube.errors import Undecodable
 from korder.net.http import Request
-from korder.testing.faults import Canned, refusal
 
 Make = Callable[..., Any]
 TICKETS: Kind[Object] = Kind("core.korder.dev", "v1alpha1", "Ticket", "tickets", Object)

@@ -9,10 +9,10 @@ import pytest
 
 from korder.api.core import PODS
 from korder.api.meta import Key
+from korder.embedded.simulation.faults import Canned, refusal
 from korder.kube import errors
 from korder.kube.client import Client
 from korder.net.http import Request, Unreachable
-from korder.testing.faults import Canned, refusal
 
 POD = {"kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u1"}}
 KEY = Key("shop", "web")

@@ -11,10 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from korder.api.core import CONFIG_MAPS
+from korder.embedded.simulation.faults import Canned, refusal
 from korder.kube import errors
 from korder.kube.watch import Applied, Deleted, Event, Listed, Progress, Watcher
 from korder.net.http import AnswerLost, Request, Unreachable
-from korder.testing.faults import Canned, refusal
 
 Make = Callable[..., Any]
 HOUR = 3600.0

@@ -12,11 +12,11 @@ from korder.api import codec
 from korder.api.core import CONFIG_MAPS, PODS, ConfigMap
 from korder.api.meta import Key, key_of, owner_reference
 from korder.api.plan import NOTHING, Create, Delete, Notice, Patch, Plan, Post
+from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule, writes
 from korder.kube.client import Client
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
 from korder.runtime.store import by_owner
-from korder.testing.faults import Fault, FaultyTransport, Rule, writes
 from korder.testing.memory import MemoryServer, Stored
 
 PARENTS = "/api/v1/namespaces/ns/configmaps"

@@ -9,11 +9,11 @@ import pytest
 
 from korder.api.core import CONFIG_MAPS, ConfigMap
 from korder.api.meta import Key, Kind, Object
+from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule, watches
 from korder.kube.client import Client
 from korder.runtime.informer import Informer, Informers, Scope
 from korder.runtime.metrics import Metrics
 from korder.runtime.store import Change
-from korder.testing.faults import Fault, FaultyTransport, Rule, watches
 from korder.testing.memory import MemoryServer, Stored
 
 PATH = "/api/v1/namespaces/ns/configmaps"

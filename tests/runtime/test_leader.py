@@ -10,12 +10,12 @@ import pytest
 
 from korder.api.core import CONFIG_MAPS, Lease, LeaseSpec
 from korder.api.meta import Key
+from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule
 from korder.kube.client import Client
 from korder.kube.errors import Fenced
 from korder.runtime.clock import VirtualClock
 from korder.runtime.leader import Leader, Sighting, Terms, may_take
 from korder.runtime.manager import LeadershipLost, Manager, Settings
-from korder.testing.faults import Fault, FaultyTransport, Rule
 from korder.testing.memory import MemoryServer
 
 LEASE = Key("korder-system", "korder-manager")

@@ -11,6 +11,7 @@ import pytest
 from korder.api.core import CONFIG_MAPS
 from korder.api.meta import Key
 from korder.api.plan import NOTHING, Create, Delete, Plan
+from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule
 from korder.kube.client import Client
 from korder.kube.errors import Fenced
 from korder.net.http import Guard, Request, Response, Transport
@@ -18,7 +19,6 @@ from korder.net.server import CannotListen, Server, text
 from korder.runtime.clock import VirtualClock
 from korder.runtime.informer import Scope
 from korder.runtime.manager import Address, Manager, PartEnded, Settings
-from korder.testing.faults import Fault, FaultyTransport, Rule
 from korder.testing.memory import MemoryServer, Stored
 
 PATH = "/api/v1/namespaces/ns/configmaps"

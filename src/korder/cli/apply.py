@@ -11,9 +11,9 @@ from korder.api.plan import PatchType
 from korder.cli import documents, served
 from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
 from korder.cli.documents import Document
-from korder.cli.served import Served, UnknownWord
 from korder.kube.client import Client
 from korder.kube.errors import ApiError, Conflict, NotFound
+from korder.kube.served import Served, UnknownWord
 
 PATIENCE = 30.0
 """Seconds to wait for a kind that an earlier document has just defined."""

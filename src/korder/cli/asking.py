@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from korder.api.meta import Key
-from korder.cli import served
-from korder.cli.served import Catalog, Served
 from korder.cli.session import cluster, home
+from korder.kube import served
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
 from korder.kube.request import Selection
+from korder.kube.served import Catalog, Served
 
 Kubeconfig = Annotated[
     str | None,

@@ -10,9 +10,9 @@ import typer
 from korder.api.meta import Key
 from korder.cli import documents
 from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
-from korder.cli.served import Served
 from korder.kube.errors import KubeError, NotFound
 from korder.kube.request import Propagation
+from korder.kube.served import Served
 
 
 def run(

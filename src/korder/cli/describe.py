@@ -14,11 +14,11 @@ from korder.api.core import ReportedCondition
 from korder.api.meta import JSON, Base, Object
 from korder.cli import tables
 from korder.cli.asking import Context, Desk, Kubeconfig, Labels, Namespace, What, desk
-from korder.cli.served import Served
 from korder.cli.tables import Layout
 from korder.kube import request as requests
 from korder.kube.errors import NotFound
 from korder.kube.request import Page, Selection
+from korder.kube.served import Served
 from korder.runtime.clock import SystemClock
 
 _NOISE = frozenset(

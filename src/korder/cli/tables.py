@@ -17,11 +17,11 @@ from korder.api import codec
 from korder.api.codec import Raw
 from korder.api.machinery import Status
 from korder.api.meta import Base, Key, ListMeta, Object
-from korder.cli.served import Served
 from korder.kube import request as requests, stream
 from korder.kube.client import PAGE, Client
 from korder.kube.errors import KubeError, from_status
 from korder.kube.request import Page, Selection
+from korder.kube.served import Served
 from korder.net.http import Request
 
 _AS_TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}

@@ -15,8 +15,8 @@ import msgspec
 from korder.api import patch
 from korder.api.meta import JSON
 from korder.api.plan import PatchType
+from korder.embedded.simulation.faults import Canned, refusal
 from korder.net.http import AnswerLost, Guard, Request
-from korder.testing.faults import Canned, refusal
 
 Stored = dict[str, JSON]
 

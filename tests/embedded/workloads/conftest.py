@@ -15,10 +15,10 @@ from korder.api.meta import JSON, Kind, T
 from korder.api.plan import AnyKind
 from korder.embedded.actors import daemonsets, podmaking
 from korder.embedded.actors.workloads import add_workloads
+from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule, writes
 from korder.kube.client import Client
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
-from korder.testing.faults import Fault, FaultyTransport, Rule, writes
 from korder.testing.memory import MemoryServer, Stored
 
 NAMESPACE = "ns"

@@ -7,7 +7,7 @@ import pytest
 
 from korder.api.core import CONFIG_MAPS, NAMESPACES, NODES, SERVICE_ACCOUNTS, ConfigMap
 from korder.api.meta import JSON
-from korder.testing.faults import Fault, Rule, writes
+from korder.embedded.simulation.faults import Fault, Rule, writes
 
 if TYPE_CHECKING:
     from conftest import World

@@ -11,8 +11,8 @@ from korder.api.core import PODS
 from korder.api.meta import JSON
 from korder.api.workloads import REPLICA_SETS
 from korder.embedded.actors import replicasets
+from korder.embedded.simulation.faults import Fault
 from korder.testing.builders import PodBuilder, a_pod
-from korder.testing.faults import Fault
 
 if TYPE_CHECKING:
     from conftest import World

@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from korder.api.meta import JSON, Key
+from korder.embedded.simulation.faults import FaultyTransport, Rule
 from korder.kube.client import Client
-from korder.testing.faults import FaultyTransport, Rule
 from korder.testing.memory import MemoryServer
 
 Stored = dict[str, JSON]

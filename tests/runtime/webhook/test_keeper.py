@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from korder.api.meta import Key
+from korder.embedded.simulation.faults import Fault, Rule, always, writes
 from korder.net import certificates
 from korder.net.certificates import Lifetime, Pair
 from korder.net.serving import ServerTls
@@ -19,7 +20,6 @@ from korder.runtime.webhook.bundles import Bundles
 from korder.runtime.webhook.keeper import Keeper
 from korder.runtime.webhook.rotation import Policy
 from korder.runtime.webhook.sources import FileSource, SecretSource
-from korder.testing.faults import Fault, Rule, always, writes
 
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
 SECRET = Key("korder-system", "korder-webhook-tls-secret")

@@ -11,6 +11,7 @@ import pytest
 
 from korder.api.admission import AdmissionRequest
 from korder.api.meta import Key
+from korder.embedded.simulation.faults import Fault, Rule
 from korder.net.client import HttpTransport
 from korder.net.http import Request, Unreachable
 from korder.net.tls import ClientTls, RotatingTls
@@ -21,7 +22,6 @@ from korder.runtime.webhook.review import Verdict
 from korder.runtime.webhook.rotation import Policy
 from korder.runtime.webhook.server import Settings, WebhookServer
 from korder.runtime.webhook.sources import SecretSource
-from korder.testing.faults import Fault, Rule
 
 pytestmark = pytest.mark.enable_socket
 

@@ -24,9 +24,11 @@ class Fault(StrEnum):
     CONFLICT = "409 although nothing changed"
     TOO_MANY = "429 with Retry-After"
     BROKEN = "500"
-    SLOW = "the answer takes a while"
+    SLOW = "the request takes a while"
+    SLOW_ANSWER = "the server acted and its answer takes a while"
     CUT = "the body breaks off in the middle of a line"
     EXPIRED = "410"
+    LATE = "the watch lags behind"
 
 
 def always(_: Request) -> bool:
@@ -75,7 +77,9 @@ class FaultyTransport:
     """How often each fault happened; a test that injects faults should see that they came."""
 
     async def send(self, request: Request, guard: Guard | None = None) -> Response:
-        fault = self._draw(request)
+        return await self._suffer(self._draw(request), request, guard)
+
+    async def _suffer(self, fault: Fault | None, request: Request, guard: Guard | None) -> Response:
         match fault:
             case None:
                 return await self.inner.send(request, guard)
@@ -87,9 +91,13 @@ class FaultyTransport:
                 async with await self.inner.send(request, guard) as answer:
                     await answer.read()
                 raise AnswerLost("injected: the answer got lost")
-            case Fault.SLOW:
+            case Fault.SLOW | Fault.LATE:
                 await asyncio.sleep(self.rng.uniform(0, self.slowness))
                 return await self.inner.send(request, guard)
+            case Fault.SLOW_ANSWER:
+                answer = await self.inner.send(request, guard)
+                await asyncio.sleep(self.rng.uniform(0, self.slowness))
+                return answer
             case Fault.CUT:
                 cut_at = self.rng.randint(1, 4_000)
                 return CutResponse(await self.inner.send(request, guard), cut_at)

@@ -1,6 +1,6 @@
 """From the words people type to the kinds a server serves: `po`, `pod`, `Pods`, `orders.core.korder.dev`, `all`.
 
-The daily verbs (`get`, `watch`, `apply`, `describe`, `delete`) ask here. Everything is known from two requests of
+The daily verbs (`get`, `watch`, `apply`, `describe`, `delete`) and simulation ask here. Everything is known from two requests of
 aggregated discovery, so a kind that was defined a second ago is found.
 """
 

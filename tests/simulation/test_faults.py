@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule, writes
 from korder.net.http import AnswerLost, Request, Unreachable
-from korder.testing.faults import Fault, FaultyTransport, Rule, writes
 from korder.testing.memory import MemoryServer
 
 POST = Request("POST", "/api/v1/namespaces/ns/configmaps", body=b'{"metadata":{"name":"a"}}')

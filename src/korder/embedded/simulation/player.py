@@ -1,0 +1,147 @@
+"""Plays a script: does each deed at its time, as a user with kubectl, as a data centre, or as fate would.
+
+`world` runs it. A deed that the server refuses is noted in the journal and the script goes on: users make mistakes, and an object that a
+shrunk script does not create any more cannot be deleted.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import assert_never
+
+import msgspec
+
+from korder.api.core import NODES
+from korder.api.meta import Key, Kind, Object
+from korder.api.plan import PatchType
+from korder.embedded.actors.nodes import Shape
+from korder.embedded.simulation.journal import Journal
+from korder.embedded.simulation.machines import Machines
+from korder.embedded.simulation.processes import Process
+from korder.embedded.simulation.script import (
+    AddNode,
+    Apply,
+    Crash,
+    Deed,
+    Delete,
+    JumpClock,
+    LoseNode,
+    Patch,
+    RemoveNode,
+    ReturnNode,
+    SlowNode,
+    Step,
+    Stop,
+)
+from korder.kube import served
+from korder.kube.client import Client
+from korder.kube.errors import KubeError, NotFound
+
+_DEFAULT_NAMESPACE = "default"
+
+
+class Player:
+    """Does what scripts say."""
+
+    def __init__(
+        self,
+        client: Client,
+        machines: Machines,
+        processes: Mapping[str, Process],
+        group: asyncio.TaskGroup,
+        journal: Journal,
+    ) -> None:
+        self._client = client
+        self._machines = machines
+        self._processes = processes
+        self._group = group
+        self._journal = journal
+        self._catalog: served.Catalog | None = None
+
+    async def play(self, steps: Sequence[Step]) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        for step in steps:
+            await asyncio.sleep(began + step.at - loop.time())
+            self._journal.note("script", "!", msgspec.json.encode(step.deed).decode())
+            try:
+                await self._do(step.deed)
+            except KubeError as error:
+                self._journal.note("script", "!", f"refused: {error}")
+
+    async def _do(self, deed: Deed) -> None:  # noqa: C901, PLR0912  one arm for each deed
+        match deed:
+            case Apply():
+                await self._apply(deed)
+            case Patch():
+                kind = await self._kind(deed.api_version, deed.kind)
+                key = _key(kind, deed.namespace, deed.name)
+                await self._client.patch(kind, key, deed.patch, PatchType.MERGE)
+            case Delete():
+                kind = await self._kind(deed.api_version, deed.kind)
+                await self._client.delete(kind, _key(kind, deed.namespace, deed.name))
+            case AddNode():
+                self._machines.add(deed.name, _shape(deed))
+            case LoseNode():
+                self._machines.lose(deed.name)
+            case ReturnNode():
+                self._machines.recover(deed.name)
+            case RemoveNode():
+                self._machines.remove(deed.name)
+                await self._client.delete(NODES, Key("", deed.name))
+            case SlowNode():
+                self._machines.slow(deed.name, deed.start, deed.stop)
+            case Crash():
+                self._process(deed.process).crash(deed.down)
+            case Stop():
+                process = self._process(deed.process)
+                process.stop()
+                asyncio.get_running_loop().call_later(deed.seconds, process.resume)
+            case JumpClock():
+                self._process(deed.process).jump(timedelta(seconds=deed.seconds))
+            case _:
+                assert_never(deed)
+
+    async def _apply(self, deed: Apply) -> None:
+        manifest = deed.manifest
+        kind = await self._kind(manifest.get("apiVersion", ""), manifest.get("kind", ""))
+        meta = manifest.get("metadata", {})
+        key = _key(kind, meta.get("namespace", ""), meta.get("name", ""))
+        if not key.name:
+            await self._client.create(kind, {**manifest, "metadata": {"namespace": key.namespace, **meta}})
+        else:
+            await self._client.patch(kind, key, manifest, PatchType.APPLY, force=True)
+
+    def _process(self, name: str) -> Process:
+        found = self._processes.get(name)
+        if found is None:
+            known = ", ".join(self._processes)
+            raise KubeError(f"there is no process {name!r}; there are {known}")
+        return found
+
+    async def _kind(self, api_version: str, kind: str) -> Kind[Object]:
+        """Finds a kind; what was defined a moment ago is asked for again."""
+        for catalog in (self._catalog, None):
+            if catalog is None:
+                catalog = self._catalog = await served.discover(self._client)
+            found = catalog.of(api_version, kind)
+            if found is not None:
+                return found.kind
+        raise NotFound(f"the server has no kind {kind!r} in {api_version!r}")
+
+
+def _key(kind: Kind[Object], namespace: str, name: str) -> Key:
+    return Key((namespace or _DEFAULT_NAMESPACE) if kind.namespaced else "", name)
+
+
+def _shape(deed: AddNode) -> Shape:
+    rest = dict(deed.capacity)
+    usual = Shape()
+    return Shape(
+        cpu=rest.pop("cpu", usual.cpu),
+        memory=rest.pop("memory", usual.memory),
+        pods=int(rest.pop("pods", usual.pods)),
+        extended=rest,
+        labels=deed.labels,
+        taints=tuple(deed.taints),
+    )

@@ -1,0 +1,128 @@
+"""Processes of a simulation: each a manager with a memory, a wire and a clock of its own, that can end at any moment.
+
+`world` makes one of every `Program`. A crash cuts the wire first and then ends the tasks, so nothing can be said on the way out; the
+next life begins with an empty memory a few seconds later, as when a kubelet restarts a container. A stopped process does nothing
+until it is resumed, by the later clock (see `loop`). A process that ends by itself is started again too, but only
+losing the lease, or a server that does not answer at the start, are ends that nobody minds.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextvars import copy_context
+from dataclasses import dataclass
+from datetime import timedelta
+import random
+
+from korder.embedded.simulation.journal import Journal
+from korder.embedded.simulation.loop import FREEZER, Freezer
+from korder.embedded.simulation.luck import UnluckyTransport
+from korder.embedded.simulation.wire import Wire
+from korder.kube.client import Client
+from korder.kube.errors import KubeError
+from korder.runtime.clock import VirtualClock
+from korder.runtime.manager import LeadershipLost, Manager
+
+Build = Callable[[Client, VirtualClock, random.Random], Awaitable[Manager]]
+Connect = Callable[["Process"], Wire]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a process runs: `build` makes its manager anew in every life."""
+
+    name: str
+    build: Build
+    restart_seconds: float = 5.0
+
+
+class Process:
+    """A program that runs, again and again."""
+
+    def __init__(
+        self,
+        program: Program,
+        transport: UnluckyTransport,
+        connect: Connect,
+        *,
+        clock: VirtualClock,
+        seed: int,
+        journal: Journal,
+    ) -> None:
+        self.name = program.name
+        self.clock = clock
+        self.broken: BaseException | None = None
+        """Why it ended by itself although nobody told it to."""
+        self._program = program
+        self._transport = transport
+        self._connect = connect
+        self._seed = seed
+        self._journal = journal
+        self._freezer = Freezer()
+        self._lives = 0
+        self._life: asyncio.Task[None] | None = None
+        self._wire: Wire | None = None
+        self._down_seconds = program.restart_seconds
+
+    async def run(self) -> None:
+        """Lives until cancelled."""
+        while self.broken is None:
+            self._begin()
+            assert self._life is not None  # noqa: S101  it has begun
+            try:
+                await asyncio.wait((self._life,))
+            finally:
+                self._end()
+            self._judge(self._life)
+            await asyncio.sleep(self._down_seconds)
+
+    def crash(self, down_seconds: float | None = None) -> None:
+        """Ends it here and now; it comes back after a while."""
+        if self._life is None or self._life.done():
+            return
+        self._journal.note(self.name, "!", "crashes")
+        self._down_seconds = self._program.restart_seconds if down_seconds is None else down_seconds
+        self._end()
+
+    def stop(self) -> None:
+        """Lets it do nothing from now on, not even notice that time passes."""
+        self._freezer.stopped = True
+
+    def resume(self) -> None:
+        self._freezer.resume()
+
+    def jump(self, by: timedelta) -> None:
+        """Sets its wall clock."""
+        self.clock.jump(by)
+
+    def _begin(self) -> None:
+        self._lives += 1
+        self._down_seconds = self._program.restart_seconds
+        self._wire = self._connect(self)
+        self._transport.connect(self._wire)
+        context = copy_context()
+        context.run(FREEZER.set, self._freezer)
+        loop = asyncio.get_running_loop()
+        self._journal.note(self.name, "!", "starts")
+        self._life = loop.create_task(self._live(), name=self.name, context=context)
+
+    async def _live(self) -> None:
+        rng = random.Random(f"{self._seed} {self.name} {self._lives}")
+        client = Client(self._transport, rng=rng, user_agent=self.name)
+        manager = await self._program.build(client, self.clock, rng)
+        await manager.run(asyncio.Event())
+
+    def _end(self) -> None:
+        if self._wire is not None:
+            self._wire.cut()
+        if self._life is not None:
+            self._life.cancel()
+        self._freezer.resume()
+
+    def _judge(self, life: asyncio.Task[None]) -> None:
+        """Looks why a life ended."""
+        if life.cancelled():
+            return
+        error = life.exception()
+        self._journal.note(self.name, "!", f"ends: {error}")
+        if not isinstance(error, LeadershipLost | KubeError):
+            self.broken = error or RuntimeError("it ended although nobody told it to")

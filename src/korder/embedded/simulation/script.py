@@ -1,0 +1,145 @@
+"""What is done to a simulated cluster, and when: a list of timed deeds, written down before the run.
+
+Generators make scripts from a seed, `korder simulate` from manifests, the shrinker makes shorter ones; `player` plays them. Scripts can
+be saved as JSON and played again.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from korder.api.meta import JSON
+
+Manifest = dict[str, Any]
+
+
+class _Deed(msgspec.Struct, frozen=True, tag_field="deed", omit_defaults=True):
+    """Something that happens."""
+
+
+class Apply(_Deed, tag="apply"):
+    """A user applies a manifest."""
+
+    manifest: Manifest
+
+
+class Patch(_Deed, tag="patch"):
+    """A user edits an object, by a merge patch."""
+
+    api_version: str
+    kind: str
+    name: str
+    patch: Manifest
+    namespace: str = ""
+
+
+class Delete(_Deed, tag="delete"):
+    """A user deletes an object."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+
+
+class AddNode(_Deed, tag="add-node"):
+    """A machine joins: what it offers, and how it is marked."""
+
+    name: str
+    capacity: dict[str, str] = {}
+    labels: dict[str, str] = {}
+    taints: list[dict[str, str]] = []
+
+
+class LoseNode(_Deed, tag="lose-node"):
+    """A machine loses its power."""
+
+    name: str
+
+
+class ReturnNode(_Deed, tag="return-node"):
+    """A lost machine is there again."""
+
+    name: str
+
+
+class RemoveNode(_Deed, tag="remove-node"):
+    """A machine leaves the cluster for good."""
+
+    name: str
+
+
+class SlowNode(_Deed, tag="slow-node"):
+    """From now on, pods take so many seconds to start and to stop on a machine."""
+
+    name: str
+    start: float
+    stop: float
+
+
+class Crash(_Deed, tag="crash"):
+    """A process ends at once, and is started again after some seconds."""
+
+    process: str
+    down: float = 5.0
+
+
+class Stop(_Deed, tag="stop"):
+    """A process does not run for some seconds, without noticing."""
+
+    process: str
+    seconds: float
+
+
+class JumpClock(_Deed, tag="jump-clock"):
+    """The wall clock of a process is set, forward or back."""
+
+    process: str
+    seconds: float
+
+
+Deed = (
+    Apply
+    | Patch
+    | Delete
+    | AddNode
+    | LoseNode
+    | ReturnNode
+    | RemoveNode
+    | SlowNode
+    | Crash
+    | Stop
+    | JumpClock
+)
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A deed, and how many seconds after the beginning it is done."""
+
+    at: float
+    deed: Deed
+
+
+def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Sorts by time; deeds of one instant stay in the order given."""
+    return tuple(sorted(steps, key=lambda step: step.at))
+
+
+def render(steps: Sequence[Step]) -> bytes:
+    """Writes a script as JSON lines."""
+    return b"".join(msgspec.json.encode(step) + b"\n" for step in steps)
+
+
+def parse(text: bytes) -> tuple[Step, ...]:
+    """Reads a script.
+
+    Raises:
+        msgspec.ValidationError: it is none.
+    """
+    return tuple(msgspec.json.decode(line, type=Step) for line in text.splitlines() if line)
+
+
+def scale(kind: str, namespace: str, name: str, replicas: JSON) -> Patch:
+    """A user scales a workload of the group apps."""
+    return Patch("apps/v1", kind, name, {"spec": {"replicas": replicas}}, namespace)

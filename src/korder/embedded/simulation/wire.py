@@ -1,0 +1,223 @@
+"""The wire between one caller and the server: real bytes, small delays, crash points, and every line of it in the journal.
+
+A request that has left its caller arrives, whatever becomes of the caller: the server answers in a task of its own, outside of all
+processes, as a machine elsewhere would. Watches are pumped in the same way; what is on its way arrives in order, after a delay.
+
+A *crash point* is a named place, right before or right after a write of a caller: `korder-1 PATCH tickets/status after`. Whoever
+holds the wire is asked at each of them whether the caller ends there.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextvars import Context, ContextVar, copy_context
+import random
+from typing import NoReturn, Self
+
+from korder.embedded.simulation.journal import Journal, checksum
+from korder.embedded.simulation.loop import FREEZER
+from korder.net.http import Guard, Request, Response, Transport, Unreachable
+
+CALLER: ContextVar[str] = ContextVar("caller", default="server")
+"""On whose behalf the server acts at the moment."""
+
+Crashes = Callable[[str], bool]
+"""Told of each crash point as it is reached; says whether the caller ends there."""
+
+SHORTEST, LONGEST = 0.0002, 0.003
+"""Seconds a message is on its way."""
+_READING = frozenset({"GET", "HEAD"})
+_OF_NAMESPACES = frozenset({"status", "finalize"})
+_VERSION = b'"resourceVersion":"'
+
+
+def never(_: str) -> bool:
+    return False
+
+
+class Wire:
+    """Carries the requests of one life of one caller; a wire that is cut carries nothing any more."""
+
+    def __init__(
+        self,
+        caller: str,
+        transport: Transport,
+        group: asyncio.TaskGroup,
+        *,
+        rng: random.Random,
+        journal: Journal,
+        crashes: Crashes = never,
+    ) -> None:
+        self._caller = caller
+        self._transport = transport
+        self._group = group
+        self._rng = rng
+        self._journal = journal
+        self._crashes = crashes
+        self._context = _outside(caller)
+        self._open: dict[Arrived, None] = {}
+        self._is_cut = False
+
+    def cut(self) -> None:
+        """Ends all connections; requests that are on their way still arrive, but nobody hears of it."""
+        self._is_cut = True
+        for arrived in tuple(self._open):
+            arrived.end()
+
+    async def close(self) -> None:
+        self.cut()
+
+    async def send(
+        self, request: Request, guard: Guard | None = None, *, lag: float = 0.0
+    ) -> "Arrived":
+        """Sends a request; what the answer streams arrives `lag` seconds later than it would."""
+        place = "" if request.method in _READING else place_of(self._caller, request)
+        if place and self._crashes(f"{place} before"):
+            await _for_ever()
+        if guard is not None:
+            guard()
+        if self._is_cut:
+            raise Unreachable("the process has ended")
+        if place:
+            path = request.target.partition("?")[0]
+            self._note(">", f"{request.method} {path} {checksum(request.body)}")
+        answer: asyncio.Future[Arrived] = asyncio.get_running_loop().create_future()
+        self._group.create_task(self._carry(request, answer, lag), context=self._context)
+        arrived = await answer
+        if place:
+            self._note("<", f"{arrived.status} {checksum(arrived.body)}")
+            if self._crashes(f"{place} after"):
+                await _for_ever()
+        return arrived
+
+    async def _carry(self, request: Request, answer: "asyncio.Future[Arrived]", lag: float) -> None:
+        """Brings a request to the server and its answer back."""
+        await asyncio.sleep(self._delay())
+        async with await self._transport.send(request) as response:
+            streams = "watch=" in request.target
+            body = b"" if streams else await response.read()
+            await asyncio.sleep(self._delay())
+            if answer.done() or self._is_cut:
+                return
+            arrived = Arrived(response.status, response.headers, body)
+            if not streams:
+                arrived.end()
+            answer.set_result(arrived)
+            if streams:
+                await self._pump(request, response, arrived, lag)
+
+    async def _pump(
+        self, request: Request, response: Response, arrived: "Arrived", lag: float
+    ) -> None:
+        """Brings what a watch sends, in order, until either side ends it."""
+        path = request.target.partition("?")[0]
+        self._open[arrived] = None
+        due = 0.0
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(None) as limit:
+                arrived.on_end(lambda: limit.reschedule(loop.time()))
+                async for chunk in response.chunks():
+                    due = max(due, loop.time() + self._delay() + lag)
+                    loop.call_at(due, self._deliver, arrived, path, chunk)
+        except TimeoutError:
+            return
+        finally:
+            del self._open[arrived]
+            if not arrived.ended:
+                loop.call_at(due, arrived.end)
+
+    def _deliver(self, arrived: "Arrived", path: str, chunk: bytes) -> None:
+        if not arrived.ended:
+            self._note("~", f"{path} {len(chunk)} {_version_in(chunk)} {checksum(chunk)}")
+            arrived.take(chunk)
+
+    def _note(self, sign: str, what: str) -> None:
+        self._journal.note(self._caller, sign, what)
+
+    def _delay(self) -> float:
+        return self._rng.uniform(SHORTEST, LONGEST)
+
+
+class Arrived:
+    """An answer at its caller's: whole, or a stream that goes on until somebody ends it."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.ended = False
+        self._chunks: deque[bytes] = deque((body,) if body else ())
+        self._waiting: asyncio.Future[None] | None = None
+        self._on_end: Callable[[], object] = _nothing
+
+    def take(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+        self._wake()
+
+    def end(self) -> None:
+        if not self.ended:
+            self.ended = True
+            self._wake()
+            self._on_end()
+
+    def on_end(self, callback: Callable[[], object]) -> None:
+        self._on_end = callback
+
+    async def read(self) -> bytes:
+        return b"".join([chunk async for chunk in self.chunks()])
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        while True:
+            while self._chunks:
+                yield self._chunks.popleft()
+            if self.ended:
+                return
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
+
+    async def close(self) -> None:
+        self._on_end, end = _nothing, self._on_end
+        self.ended = True
+        end()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+
+def place_of(caller: str, request: Request) -> str:
+    """Names where a caller is, by what it is about to write: `korder-1 PATCH tickets/status`."""
+    parts = request.target.partition("?")[0].strip("/").split("/")
+    parts = parts[2:] if parts[0] == "api" else parts[3:]
+    if len(parts) > 2 and parts[0] == "namespaces" and parts[2] not in _OF_NAMESPACES:
+        parts = parts[2:]
+    return f"{caller} {request.method} {'/'.join([*parts[:1], *parts[2:]])}"
+
+
+def _outside(caller: str) -> Context:
+    """A context in which nobody's process runs, but the caller is known."""
+    context = copy_context()
+    context.run(FREEZER.set, None)
+    context.run(CALLER.set, caller)
+    return context
+
+
+def _version_in(chunk: bytes) -> str:
+    start = chunk.find(_VERSION) + len(_VERSION)
+    return "v" + chunk[start : chunk.find(b'"', start)].decode() if start >= len(_VERSION) else "v"
+
+
+def _nothing() -> None:
+    """Nobody is to be told."""
+
+
+async def _for_ever() -> NoReturn:
+    await asyncio.get_running_loop().create_future()
+    raise AssertionError("unreachable")
