@@ -8,7 +8,8 @@ import pytest
 
 from korder.api.core import LEASES, NODES, PODS, Pod, is_ready
 from korder.api.meta import JSON, Key
-from korder.embedded.actors.nodes import NOT_READY, Nodes, Shape
+from korder.embedded.actors.machines import Machines, Shape
+from korder.embedded.actors.nodeconditions import NOT_READY
 from korder.kube.client import Client
 from korder.kube.errors import NotFound
 from korder.runtime.clock import Clock
@@ -33,7 +34,7 @@ async def names() -> dict[str, str]:
 
 
 @pytest.fixture
-async def nodes(client: Client, clock: Clock, names: dict[str, str]) -> AsyncIterator[Nodes]:
+async def nodes(client: Client, clock: Clock, names: dict[str, str]) -> AsyncIterator[Machines]:
     shapes = {names[name]: shape for name, shape in SHAPES.items()}
     async with simulated_nodes(client, shapes, clock=clock) as nodes:
         yield nodes
@@ -56,7 +57,7 @@ async def until(check: Callable[[], Awaitable[object]], seconds: float = 20) -> 
 
 
 async def test_nodes_are_ready_untainted_and_keep_their_leases(
-    client: Client, nodes: Nodes, names: dict[str, str]
+    client: Client, nodes: Machines, names: dict[str, str]
 ) -> None:
     async def usable() -> bool:
         found = [await client.get(NODES, Key("", name)) for name in names.values()]
@@ -76,7 +77,7 @@ async def test_nodes_are_ready_untainted_and_keep_their_leases(
 
 
 async def test_a_scheduled_pod_runs_and_a_deleted_one_is_gone_soon(
-    client: Client, nodes: Nodes, names: dict[str, str], namespace: str, clock: Clock
+    client: Client, nodes: Machines, names: dict[str, str], namespace: str, clock: Clock
 ) -> None:
     key = Key(namespace, "worker")
     await client.create(
@@ -104,7 +105,7 @@ async def test_a_scheduled_pod_runs_and_a_deleted_one_is_gone_soon(
 
 
 async def test_a_pod_bound_past_the_scheduler_is_refused_when_it_does_not_fit(
-    client: Client, nodes: Nodes, names: dict[str, str], namespace: str
+    client: Client, nodes: Machines, names: dict[str, str], namespace: str
 ) -> None:
     here: dict[str, JSON] = {"nodeName": names["small"]}
     await client.create(PODS, a_pod("first", namespace, "1500m", **here))
@@ -128,7 +129,7 @@ async def test_a_pod_bound_past_the_scheduler_is_refused_when_it_does_not_fit(
 
 
 async def test_a_lost_node_does_nothing_until_it_is_back(
-    client: Client, nodes: Nodes, names: dict[str, str], namespace: str
+    client: Client, nodes: Machines, names: dict[str, str], namespace: str
 ) -> None:
     key = Key(namespace, "waiting")
     await client.create(PODS, a_pod("probe", namespace, "100m", nodeName=names["small"]))

@@ -11,7 +11,7 @@ import pytest
 from korder.api import core
 from korder.api.core import NAMESPACES, NODES, PODS, Pod
 from korder.api.meta import JSON, Key
-from korder.embedded.actors.nodes import Shape
+from korder.embedded.actors.machines import Shape
 from korder.embedded.actors.scheduling import choice, tenants
 from korder.embedded.actors.scheduling.choice import Found, Unschedulable
 from korder.embedded.actors.scheduling.cluster import Cluster

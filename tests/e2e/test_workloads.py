@@ -13,7 +13,7 @@ from korder.api import workloads
 from korder.api.core import CONFIG_MAPS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Pod
 from korder.api.meta import JSON, Key, Kind, T
 from korder.embedded.actors.kinds import stored_kinds
-from korder.embedded.actors.nodes import Nodes, Shape
+from korder.embedded.actors.machines import Machines, Shape
 from korder.embedded.actors.workloads import add_workloads
 from korder.kube.client import Client
 from korder.kube.connect import open_client
@@ -57,14 +57,14 @@ async def actors(client: Client, clock: Clock) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-async def nodes(client: Client, clock: Clock) -> AsyncIterator[Nodes]:
+async def nodes(client: Client, clock: Clock) -> AsyncIterator[Machines]:
     """Simulated nodes and our controllers, as long as the test runs."""
     async with simulated_nodes(client, SHAPES, clock=clock) as nodes, actors(client, clock):
         yield nodes
 
 
 @pytest.fixture
-async def namespace(client: Client, nodes: Nodes) -> str:
+async def namespace(client: Client, nodes: Machines) -> str:
     name = f"test-{secrets.token_hex(4)}"
     await client.create(NAMESPACES, {"metadata": {"name": name}})
     return name
@@ -252,7 +252,7 @@ async def test_a_stateful_set_is_filled_renewed_and_emptied_in_order(
 
 
 async def test_a_daemon_set_follows_the_nodes(
-    plane: ControlPlane, client: Client, namespace: str, nodes: Nodes
+    plane: ControlPlane, client: Client, namespace: str, nodes: Machines
 ) -> None:
     status = ("rollout", "status", "-n", namespace, "daemonset/web", "--timeout=30s")
     body = workload(workloads.DAEMON_SETS, namespace)

@@ -7,7 +7,8 @@ import random
 import pytest
 
 from korder.embedded.actors.kubelet import Kubelet
-from korder.embedded.actors.nodes import Nodes, Shape
+from korder.embedded.actors.machines import Machines, Manners, Shape
+from korder.embedded.actors.nodes import Nodes
 from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule
 from korder.kube.client import Client
 from korder.runtime.clock import VirtualClock
@@ -28,8 +29,9 @@ class World:
         self.manager = Manager(
             client, Settings(identity="fleet"), clock=VirtualClock(), rng=random.Random(1)
         )
-        self.nodes = Nodes(self.manager)
-        Kubelet(self.manager, self.nodes)
+        self.machines = Machines()
+        Nodes(self.manager, self.machines)
+        Kubelet(self.manager, self.machines)
 
     def phase(self, name: str) -> object:
         return self.server.objects[f"{PODS}/{name}"].get("status", {}).get("phase")  # type: ignore[union-attr]
@@ -49,24 +51,40 @@ async def world() -> AsyncIterator[World]:
 
 async def test_a_node_is_registered_although_the_first_try_fails(world: World) -> None:
     world.wire.rules.append(Rule(Fault.BROKEN, lambda request: request.method == "POST", times=3))
-    world.nodes.add("n1", Shape())
+    world.machines.add("n1", Shape())
     await asyncio.sleep(120)
     assert "/api/v1/nodes/n1" in world.server.objects
 
 
 async def test_a_node_that_was_deleted_is_not_registered_again(world: World) -> None:
-    world.nodes.add("n1", Shape())
+    world.machines.add("n1", Shape())
     await asyncio.sleep(5)
     world.server.delete("/api/v1/nodes/n1", {})
     await asyncio.sleep(120)
     assert "/api/v1/nodes/n1" not in world.server.objects
-    assert not world.nodes.alive("n1")
+    assert not world.machines.alive("n1")
 
 
 async def test_two_pods_bound_at_once_do_not_both_get_the_last_room(world: World) -> None:
-    world.nodes.add("n1", Shape(cpu="4"))
+    world.machines.add("n1", Shape(cpu="4"))
     await asyncio.sleep(5)
     for name in ("a", "b"):
         world.server.create(PODS, a_pod(name).requesting(cpu="3").on("n1").json)
     await asyncio.sleep(5)
     assert {world.phase("a"), world.phase("b")} == {"Running", "Failed"}
+
+
+async def test_a_machine_can_become_slow_and_hurry_again(world: World) -> None:
+    world.machines.add("n1", Shape())
+    world.machines.add("n2", Shape())
+    await asyncio.sleep(5)
+    world.machines.slow("n1", Manners(start=600))
+    for name, node in (("a", "n1"), ("b", "n2")):
+        world.server.create(PODS, a_pod(name).on(node).json)
+    await asyncio.sleep(60)
+    assert (world.phase("a"), world.phase("b")) == (None, "Running")
+    world.machines.slow("n1", Manners(start=100))
+    await asyncio.sleep(30)
+    assert world.phase("a") is None
+    await asyncio.sleep(30)
+    assert world.phase("a") == "Running"

@@ -15,7 +15,8 @@ from korder.api.provisions import PERSISTENT_VOLUME_CLAIMS
 from korder.api.workloads import DEPLOYMENTS, REPLICA_SETS
 from korder.embedded.actors.kinds import stored_kinds
 from korder.embedded.actors.kubelet import Kubelet
-from korder.embedded.actors.nodes import Nodes, Shape
+from korder.embedded.actors.machines import Machines, Shape
+from korder.embedded.actors.nodes import Nodes
 from korder.embedded.actors.scheduler import Scheduler
 from korder.embedded.actors.workloads import add_workloads
 from korder.kube.client import Client
@@ -34,9 +35,10 @@ async def client() -> AsyncIterator[Client]:
     async with embedded_server(clock) as server, asyncio.TaskGroup() as group:
         client = server.client()
         manager = Manager(client, Settings(identity="all"), clock=clock, rng=rng)
-        nodes = Nodes(manager)
-        Kubelet(manager, nodes)
-        nodes.add("n1", Shape(labels={ZONE: "z"}))
+        machines = Machines()
+        machines.add("n1", Shape(labels={ZONE: "z"}))
+        Nodes(manager, machines)
+        Kubelet(manager, machines)
         Scheduler(manager, clock=clock, rng=rng)
         add_workloads(manager, client, await stored_kinds(client), root_certificate="PEM")
         group.create_task(manager.run(stop))

@@ -8,7 +8,8 @@ import random
 import pytest
 
 from korder.api.core import LEASES, NODES, Node
-from korder.embedded.actors.nodes import Nodes, Shape, retire
+from korder.embedded.actors.machines import Machines, Shape
+from korder.embedded.actors.nodes import Nodes, retire
 from korder.kube.client import Client
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
@@ -24,14 +25,15 @@ async def client() -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def run_of(client: Client, machines: Mapping[str, Shape]) -> AsyncIterator[None]:
+async def run_of(client: Client, shapes: Mapping[str, Shape]) -> AsyncIterator[None]:
     """A run of the cluster on what the last one left."""
-    await retire(client, machines)
+    await retire(client, shapes)
     stop = asyncio.Event()
     manager = Manager(client, Settings(identity="run"), clock=VirtualClock(), rng=random.Random(1))
-    nodes = Nodes(manager)
-    for name, shape in machines.items():
-        nodes.add(name, shape)
+    machines = Machines()
+    for name, shape in shapes.items():
+        machines.add(name, shape)
+    Nodes(manager, machines)
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         await asyncio.sleep(5)

@@ -2,42 +2,57 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 import random
 from typing import Any, cast
 
 import pytest
 
 from korder.api import codec, core
-from korder.api.core import NODES, PODS, Node, Pod, Taint
+from korder.api.core import LEASES, NODES, PODS, Node, Pod, Taint
 from korder.api.meta import Key
-from korder.embedded.actors import nodelifecycle, podmaking
+from korder.embedded.actors import nodeconditions, nodelifecycle, podmaking
 from korder.embedded.actors.kubelet import Kubelet
+from korder.embedded.actors.machines import Machines, Shape
 from korder.embedded.actors.namespaces import DefaultAccounts
 from korder.embedded.actors.nodelifecycle import NodeLifecycle
-from korder.embedded.actors.nodes import Nodes, Shape
+from korder.embedded.actors.nodes import Nodes
 from korder.kube.client import Client
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
 from korder.testing.builders import a_pod
 from korder.testing.embedded import embedded_server
 
-UNREACHABLE = nodelifecycle.UNREACHABLE
+UNREACHABLE = nodeconditions.UNREACHABLE
 
 
 class World:
     """Two machines, their kubelets and whoever watches over them, on a whole server in this process."""
 
-    def __init__(self, client: Client, clock: VirtualClock) -> None:
+    def __init__(self, client: Client, clock: VirtualClock, *, leases: bool) -> None:
         self.client = client
-        self.manager = Manager(
-            client, Settings(identity="fleet"), clock=clock, rng=random.Random(1)
-        )
-        self.nodes = Nodes(self.manager)
-        Kubelet(self.manager, self.nodes)
-        DefaultAccounts(self.manager)
-        NodeLifecycle(self.manager)
+        self._clock = clock
+        self._leases = leases
+        self.machines = Machines()
         for name in ("n1", "n2"):
-            self.nodes.add(name, Shape())
+            self.machines.add(name, Shape())
+
+    def kubelets(self) -> Manager:
+        """A process that plays the machines."""
+        manager = self._process("kubelets")
+        Nodes(manager, self.machines, leases=self._leases)
+        Kubelet(manager, self.machines)
+        return manager
+
+    def controllers(self) -> Manager:
+        manager = self._process("controllers")
+        DefaultAccounts(manager)
+        NodeLifecycle(manager, leases=self._leases)
+        return manager
+
+    def _process(self, name: str) -> Manager:
+        settings = Settings(identity=name)
+        return Manager(self.client, settings, clock=self._clock, rng=random.Random(1))
 
     async def node(self, name: str) -> Node:
         return await self.client.get(NODES, Key("", name))
@@ -56,17 +71,35 @@ class World:
         return {pod.metadata.name for pod in pods if pod.metadata.deletion_timestamp is not None}
 
 
-@pytest.fixture
-async def world() -> AsyncIterator[World]:
+@asynccontextmanager
+async def a_world(*, leases: bool) -> AsyncIterator[World]:
+    """A world whose controllers run; who plays its machines is up to the test."""
     clock, stop = VirtualClock(), asyncio.Event()
     async with embedded_server(clock) as server, asyncio.TaskGroup() as group:
-        world = World(server.client(), clock)
-        group.create_task(world.manager.run(stop))
+        world = World(server.client(), clock, leases=leases)
+        group.create_task(world.controllers().run(stop))
         try:
-            await asyncio.sleep(5)
             yield world
         finally:
             stop.set()
+
+
+@asynccontextmanager
+async def running(manager: Manager) -> AsyncIterator[None]:
+    """A process that is killed when the block ends."""
+    async with asyncio.TaskGroup() as group:
+        process = group.create_task(manager.run(asyncio.Event()))
+        try:
+            yield
+        finally:
+            process.cancel()
+
+
+@pytest.fixture(params=["heartbeats are leases", "heartbeats are virtual"])
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    async with a_world(leases="leases" in request.param) as world, running(world.kubelets()):
+        await asyncio.sleep(5)
+        yield world
 
 
 async def test_a_node_that_lives_is_left_alone(world: World) -> None:
@@ -76,7 +109,7 @@ async def test_a_node_that_lives_is_left_alone(world: World) -> None:
 
 
 async def test_a_node_that_falls_silent_is_tainted(world: World) -> None:
-    world.nodes.lose("n1")
+    world.machines.lose("n1")
     await asyncio.sleep(70)
     ready = core.reported((await world.node("n1")).status.conditions, "Ready")
     assert ready is not None
@@ -90,7 +123,7 @@ async def test_its_pods_are_told_to_go_when_their_patience_is_over(world: World)
     await world.pod("impatient", 0)
     await world.pod("patient", 100)
     await asyncio.sleep(10)
-    world.nodes.lose("n1")
+    world.machines.lose("n1")
     await asyncio.sleep(70)
 
     assert await world.leaving() == {"impatient"}
@@ -100,7 +133,7 @@ async def test_its_pods_are_told_to_go_when_their_patience_is_over(world: World)
     assert ready == {"impatient": False, "patient": False}
     await asyncio.sleep(100)
     assert await world.leaving() == {"impatient", "patient"}
-    world.nodes.recover("n1")
+    world.machines.recover("n1")
     await asyncio.sleep(60)
     assert (await world.client.list(PODS)).items == ()
 
@@ -108,15 +141,54 @@ async def test_its_pods_are_told_to_go_when_their_patience_is_over(world: World)
 async def test_a_node_that_comes_back_is_trusted_again(world: World) -> None:
     await world.pod("patient", 300)
     await asyncio.sleep(10)
-    world.nodes.lose("n1")
+    world.machines.lose("n1")
     await asyncio.sleep(100)
-    world.nodes.recover("n1")
+    world.machines.recover("n1")
     await asyncio.sleep(30)
     assert core.is_ready(await world.node("n1"))
     assert await world.taints("n1") == set()
     await asyncio.sleep(1000)
     (patient,) = (await world.client.list(PODS)).items
     assert podmaking.is_ready(patient)
+
+
+async def test_a_node_is_given_up_after_the_same_grace_with_virtual_heartbeats() -> None:
+    async with a_world(leases=False) as world, running(world.kubelets()):
+        await asyncio.sleep(300)
+        assert (await world.client.list(LEASES)).items == ()
+        world.machines.lose("n1")
+        await asyncio.sleep(49)
+        assert core.is_ready(await world.node("n1"))
+        await asyncio.sleep(2)
+        assert not core.is_ready(await world.node("n1"))
+
+
+async def test_a_loss_is_not_forgotten_when_the_kubelets_crash() -> None:
+    async with a_world(leases=False) as world:
+        async with running(world.kubelets()):
+            await asyncio.sleep(5)
+            world.machines.lose("n1")
+            await asyncio.sleep(20)
+        await asyncio.sleep(20)
+        async with running(world.kubelets()):
+            await asyncio.sleep(9)
+            assert core.is_ready(await world.node("n1"))
+            await asyncio.sleep(2)
+            assert not core.is_ready(await world.node("n1"))
+            world.machines.recover("n1")
+            await asyncio.sleep(5)
+            assert core.is_ready(await world.node("n1"))
+
+
+async def test_a_machine_whose_node_was_deleted_stays_away_although_the_kubelets_crash() -> None:
+    async with a_world(leases=False) as world:
+        async with running(world.kubelets()):
+            await asyncio.sleep(5)
+        await world.client.delete(NODES, Key("", "n1"))
+        async with running(world.kubelets()):
+            await asyncio.sleep(60)
+            assert [node.metadata.name for node in (await world.client.list(NODES)).items] == ["n2"]
+            assert not world.machines.alive("n1")
 
 
 async def test_a_cordoned_node_is_marked_and_keeps_the_taints_of_others(world: World) -> None:

@@ -21,8 +21,10 @@ from korder.api.plan import PatchType
 from korder.embedded import credentials as keys
 from korder.embedded.actors.kinds import stored_kinds
 from korder.embedded.actors.kubelet import Kubelet
+from korder.embedded.actors.machines import Machines, Shape
+from korder.embedded.actors.nodeconditions import NOT_READY
 from korder.embedded.actors.nodelifecycle import NodeLifecycle
-from korder.embedded.actors.nodes import NOT_READY, Nodes, Shape, retire
+from korder.embedded.actors.nodes import Nodes, retire
 from korder.embedded.actors.scheduler import Scheduler
 from korder.embedded.actors.workloads import add_workloads
 from korder.embedded.apiserver.access import door as access
@@ -156,12 +158,13 @@ async def _acting(
     client: Client, options: Options, root: str, clock: Clock, rng: random.Random
 ) -> AsyncIterator[None]:
     manager = Manager(client, Settings(identity="korder-up"), clock=clock, rng=rng)
-    machines = {} if Actor.NODES in options.without else options.machines
-    await retire(client, machines)
-    nodes = Nodes(manager)
-    Kubelet(manager, nodes)
-    for name, shape in machines.items():
-        nodes.add(name, shape)
+    shapes = {} if Actor.NODES in options.without else options.machines
+    await retire(client, shapes)
+    machines = Machines()
+    for name, shape in shapes.items():
+        machines.add(name, shape)
+    Nodes(manager, machines)
+    Kubelet(manager, machines)
     if Actor.SCHEDULER not in options.without:
         Scheduler(manager, clock=clock, rng=rng)
     if Actor.CONTROLLERS not in options.without:
@@ -171,7 +174,7 @@ async def _acting(
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         try:
-            await _until_ready(client, machines)
+            await _until_ready(client, shapes)
             yield
         finally:
             stop.set()

@@ -6,7 +6,7 @@
 from dataclasses import replace
 
 from korder.api import quantity
-from korder.embedded.actors.nodes import Shape
+from korder.embedded.actors.machines import Shape
 
 COMPUTE = Shape(cpu="8", memory="32Gi", labels={"node-type": "compute"})
 GPU = Shape(

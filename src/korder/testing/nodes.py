@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 import random
 
-from korder.embedded.actors.kubelet import USUAL, Kubelet, Manners
-from korder.embedded.actors.nodes import Nodes, Shape
+from korder.embedded.actors.kubelet import Kubelet
+from korder.embedded.actors.machines import USUAL, Machines, Manners, Shape
+from korder.embedded.actors.nodes import Nodes
 from korder.kube.client import Client
 from korder.runtime.clock import Clock
 from korder.runtime.manager import Manager, Settings
@@ -15,18 +16,19 @@ from korder.runtime.manager import Manager, Settings
 @asynccontextmanager
 async def simulated_nodes(
     client: Client, shapes: Mapping[str, Shape], *, clock: Clock, manners: Manners = USUAL
-) -> AsyncIterator[Nodes]:
+) -> AsyncIterator[Machines]:
     """Plays nodes and their kubelets while the block runs; the Node objects stay behind."""
     settings = Settings(identity="simulated-nodes", component="simulated-kubelet")
     manager = Manager(client, settings, clock=clock, rng=random.Random(1))
-    nodes = Nodes(manager)
-    Kubelet(manager, nodes, manners)
+    machines = Machines(manners)
     for name, shape in shapes.items():
-        nodes.add(name, shape)
+        machines.add(name, shape)
+    Nodes(manager, machines)
+    Kubelet(manager, machines)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         try:
-            yield nodes
+            yield machines
         finally:
             stop.set()

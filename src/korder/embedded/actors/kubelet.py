@@ -6,7 +6,6 @@ latest when its grace is over, and only then its object goes; until then it hold
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 import hashlib
 
@@ -15,7 +14,7 @@ from korder.api.core import NODES, PODS, Container, Pod
 from korder.api.meta import JSON, Key, key_of
 from korder.api.plan import NOTHING, Delete, Patch, PatchType, Plan
 from korder.embedded.actors import podmaking
-from korder.embedded.actors.nodes import Nodes
+from korder.embedded.actors.machines import Machines, Manners
 from korder.runtime.manager import Manager
 
 BY_NODE = "node"
@@ -24,24 +23,11 @@ START, ADMITTED, STOP = "start", "admitted", "stop"
 """What a kubelet has begun with a pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Manners:
-    """How long things take on simulated nodes, in seconds."""
-
-    start: float = 0.0
-    stop: float = 0.05
-    """From the request to delete a pod until it is gone; its grace period is the upper bound."""
-
-
-USUAL = Manners()
-
-
 class Kubelet:
     """Plays the kubelets of all nodes of one fleet."""
 
-    def __init__(self, manager: Manager, nodes: Nodes, manners: Manners = USUAL) -> None:
-        self._fleet = nodes
-        self._manners = manners
+    def __init__(self, manager: Manager, machines: Machines) -> None:
+        self._machines = machines
         self._nodes = manager.informers.of(NODES)
         self._pods = manager.informers.of(PODS)
         self._pods.add_index(
@@ -50,7 +36,7 @@ class Kubelet:
         self._controller = manager.controller("kubelet", self._turn)
         self._controller.follow(self._pods, self._bound)
         self._controller.follow(self._nodes, lambda node: self._on(node.metadata.name))
-        nodes.on_recovery(self._look_after)
+        machines.attend("kubelet", self._look_after)
         self._marks: dict[Key, tuple[str, str, datetime]] = {}
         """What this kubelet has begun with a pod: its UID, what, and since when."""
 
@@ -68,29 +54,30 @@ class Kubelet:
         pod = self._pods.reader.get(key)
         if pod is None:
             self._marks.pop(key, None)
-        if pod is None or not self._fleet.alive(pod.spec.node_name):
+        machine = self._machines.get(pod.spec.node_name) if pod is not None else None
+        if pod is None or machine is None or not machine.on:
             return NOTHING
         if pod.metadata.deletion_timestamp is not None:
-            return self._end(pod, now)
+            return self._end(pod, machine.manners, now)
         if core.is_finished(pod):
             return NOTHING
         if pod.status.start_time is not None:
             return NOTHING if podmaking.is_ready(pod) else _status(pod, _ready_again(now))
-        return self._admit(pod, now)
+        return self._admit(pod, machine.manners, now)
 
-    def _end(self, pod: Pod, now: datetime) -> Plan:
+    def _end(self, pod: Pod, manners: Manners, now: datetime) -> Plan:
         grace = pod.metadata.deletion_grace_period_seconds or 0
-        stopped_at = self._begun(pod, STOP, now) + timedelta(seconds=min(self._manners.stop, grace))
+        stopped_at = self._begun(pod, STOP, now) + timedelta(seconds=min(manners.stop, grace))
         if now < stopped_at:
             return Plan().wake(stopped_at)
         return Plan().then(Delete(PODS, key_of(pod), pod.metadata.uid, grace_seconds=0))
 
-    def _admit(self, pod: Pod, now: datetime) -> Plan:
+    def _admit(self, pod: Pod, manners: Manners, now: datetime) -> Plan:
         node = self._nodes.reader.get(Key("", pod.spec.node_name))
         if node is None:
             return NOTHING
         if not self._is_admitted(pod):
-            started_at = self._begun(pod, START, now) + timedelta(seconds=self._manners.start)
+            started_at = self._begun(pod, START, now) + timedelta(seconds=manners.start)
             if now < started_at:
                 return Plan().wake(started_at)
         others = self._pods.reader.where(BY_NODE, pod.spec.node_name)

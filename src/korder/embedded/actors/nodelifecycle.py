@@ -2,7 +2,8 @@
 
 Stands in for two controllers of kube-controller-manager. What counts is when a heartbeat was seen here, not what it says:
 clocks of machines differ. Nothing is rationed: however many nodes are lost at once, all are tainted. `add_workloads` leaves
-this out, because machines of tests that have no heartbeat would be lost; the embedded cluster adds it beside `Nodes`.
+this out, because machines of tests that have no heartbeat would be lost; the embedded cluster adds it beside `Nodes`. Without
+`leases` nobody is missed here: `nodes` says which Node is unknown, and all that follows from it is the same.
 """
 
 from collections.abc import Iterable
@@ -12,28 +13,13 @@ from typing import NamedTuple
 from korder.api import core, instant, scheduling
 from korder.api.core import LEASES, NODES, PODS, Lease, Node, Pod, Taint
 from korder.api.meta import JSON, Key, key_of
-from korder.api.plan import NOTHING, Delete, Patch, PatchType, Plan, Step
+from korder.api.plan import NOTHING, Delete, Patch, PatchType, Plan
 from korder.embedded.actors import podmaking
 from korder.embedded.actors.kubelet import BY_NODE
+from korder.embedded.actors.nodeconditions import GRACE, silenced, tainted
 from korder.embedded.actors.nodes import LEASE_NAMESPACE
 from korder.runtime.manager import Manager
-
-GRACE = timedelta(seconds=50)
-"""How long a node may be silent."""
-
-NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
-_READY = {"True": "", "False": NOT_READY, "Unknown": UNREACHABLE}
-_CONDITIONS = "Ready", "MemoryPressure", "DiskPressure", "PIDPressure"
-_PRESSURES = {
-    "MemoryPressure": "node.kubernetes.io/memory-pressure",
-    "DiskPressure": "node.kubernetes.io/disk-pressure",
-    "PIDPressure": "node.kubernetes.io/pid-pressure",
-}
-_CORDON = "node.kubernetes.io/unschedulable"
-_OURS = frozenset(
-    {(key, effect) for key in (NOT_READY, UNREACHABLE) for effect in ("NoSchedule", "NoExecute")}
-    | {(key, "NoSchedule") for key in (*_PRESSURES.values(), _CORDON)}
-)
+from korder.runtime.store import Reader
 
 
 class _Beat(NamedTuple):
@@ -47,16 +33,17 @@ class _Beat(NamedTuple):
 class NodeLifecycle:
     """Watches heartbeats, taints nodes, and empties those that are lost."""
 
-    def __init__(self, manager: Manager) -> None:
+    def __init__(self, manager: Manager, *, leases: bool = True) -> None:
         self._nodes = manager.informers.of(NODES)
-        self._leases = manager.informers.of(LEASES)
+        self._leases = manager.informers.of(LEASES) if leases else None
         self._pods = manager.informers.of(PODS)
         self._pods.add_index(
             BY_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ()
         )
         nodes = manager.controller("node-lifecycle", self._look)
         nodes.follow(self._nodes)
-        nodes.follow(self._leases, _node_of)
+        if self._leases is not None:
+            nodes.follow(self._leases, _node_of)
         pods = manager.controller("taint-eviction", self._judge)
         pods.follow(self._pods, lambda pod: (key_of(pod),) if pod.spec.node_name else ())
         pods.follow(self._nodes, lambda node: map(key_of, self._on(node)))
@@ -73,8 +60,8 @@ class NodeLifecycle:
         if node is None:
             self._heard.pop(key.name, None)
             return NOTHING
-        due = self._last_heard(node, now) + GRACE
-        if now < due:
+        due = self._silent_at(node, now)
+        if due is None or now < due:
             return Plan().then(*tainted(node, now)).wake(due)
         silence = silenced(node, now)
         if silence:
@@ -82,10 +69,17 @@ class NodeLifecycle:
         ready = [pod for pod in self._on(node) if podmaking.is_ready(pod)]
         return Plan().then(*tainted(node, now), *(_not_ready(pod, now) for pod in ready))
 
-    def _last_heard(self, node: Node, now: datetime) -> datetime:
+    def _silent_at(self, node: Node, now: datetime) -> datetime | None:
+        """When the node is or was to be given up."""
+        if self._leases is not None:
+            return self._last_heard(node, self._leases.reader, now) + GRACE
+        ready = core.reported(node.status.conditions, "Ready")
+        return now if ready is not None and ready.status == "Unknown" else None
+
+    def _last_heard(self, node: Node, leases: Reader[Lease], now: datetime) -> datetime:
         """When the node last renewed its lease or said that it is ready; what others say of it is no sign of life."""
         meta = node.metadata
-        lease = self._leases.reader.get(Key(LEASE_NAMESPACE, meta.name))
+        lease = leases.get(Key(LEASE_NAMESPACE, meta.name))
         renewed = lease.spec.renew_time if lease is not None else None
         heard = self._heard.get(meta.name)
         ready = core.reported(node.status.conditions, "Ready")
@@ -128,77 +122,6 @@ def patience(pod: Pod, taints: Iterable[Taint]) -> timedelta | None:
         limits = (each.toleration_seconds for each in covering)
         seconds += [max(limit, 0) for limit in limits if limit is not None]
     return timedelta(seconds=min(seconds)) if seconds else None
-
-
-def silenced(node: Node, now: datetime) -> tuple[Step, ...]:
-    """The step that says that nothing is known of a node any more, unless that is said already."""
-    unknown: list[JSON] = []
-    for kind in _CONDITIONS:
-        said = core.reported(node.status.conditions, kind)
-        if said is not None and said.status == "Unknown":
-            continue
-        never = said is None
-        unknown.append(
-            {
-                "type": kind,
-                "status": "Unknown",
-                "reason": "NodeStatusNeverUpdated" if never else "NodeStatusUnknown",
-                "message": "Kubelet never posted node status."
-                if never
-                else "Kubelet stopped posting node status.",
-                "lastTransitionTime": instant.render(now),
-            }
-        )
-    if not unknown:
-        return ()
-    body: JSON = {"status": {"conditions": unknown}}
-    meta = node.metadata
-    return (
-        Patch(
-            NODES,
-            key_of(node),
-            body,
-            PatchType.STRATEGIC,
-            subresource="status",
-            uid=meta.uid,
-            resource_version=meta.resource_version,
-        ),
-    )
-
-
-def tainted(node: Node, now: datetime) -> tuple[Step, ...]:
-    """The step that gives a node the taints its conditions ask for, and no others of ours."""
-    ready = core.reported(node.status.conditions, "Ready")
-    if ready is None:
-        return ()
-    wanted = {
-        (key, "NoSchedule")
-        for kind, key in _PRESSURES.items()
-        if (said := core.reported(node.status.conditions, kind)) and said.status == "True"
-    }
-    if node.spec.unschedulable:
-        wanted.add((_CORDON, "NoSchedule"))
-    trouble = _READY.get(ready.status, "")
-    if trouble:
-        wanted |= {(trouble, "NoSchedule"), (trouble, "NoExecute")}
-    has = {(each.key, each.effect) for each in node.spec.taints}
-    if wanted == has & _OURS:
-        return ()
-    kept = [each for each in node.spec.taints if (each.key, each.effect) not in _OURS - wanted]
-    added: list[JSON] = [
-        {"key": key, "effect": effect, "timeAdded": instant.render(now)}
-        for key, effect in sorted(wanted - has)
-    ]
-    body: JSON = {"spec": {"taints": [*map(_plain, kept), *added]}}
-    return (podmaking.change(NODES, node, body),)
-
-
-def _plain(taint: Taint) -> JSON:
-    said = {"key": taint.key, "value": taint.value, "effect": taint.effect}
-    written: dict[str, JSON] = {name: text for name, text in said.items() if text}
-    if taint.time_added is not None:
-        written["timeAdded"] = instant.render(taint.time_added)
-    return written
 
 
 def _not_ready(pod: Pod, now: datetime) -> Patch:

@@ -4,18 +4,23 @@ The embedded cluster and the tests on real control planes add them; `kubelet` pl
 once with its whole status, as a kubelet does, and its Lease is renewed every ten seconds. Who deletes the Node object
 removes the machine: it is not registered again. A lost node stops its heartbeat and its kubelet, nothing else.
 
+A simulated day of a thousand nodes has nine million heartbeats and nothing to learn from them. Without `leases` none is written,
+and the loss of a machine is an event: `machines` knows it, and here its Node is said to be unknown after the same grace after which
+`nodelifecycle` would have missed the heartbeats. All the rest, taints and evictions, stays with that one.
+
 Where state outlives the process, Nodes do too: `retire` takes away those whose machine is not there any more, or is another.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from korder.api import core, instant
 from korder.api.core import LEASES, NODES, Node
 from korder.api.meta import JSON, Key
 from korder.api.plan import NOTHING, Create, Patch, PatchType, Plan, Step
+from korder.embedded.actors.machines import Machine, Machines, Shape
+from korder.embedded.actors.nodeconditions import GRACE, NOT_READY, silenced
 from korder.kube.client import Client
 from korder.kube.errors import NotFound
 from korder.runtime.manager import Manager
@@ -25,92 +30,63 @@ MACHINE = "korder.dev/machine"
 SIMULATED = "simulated://1"
 """What runs containers on a simulated node; by it a node is known as one."""
 LEASE_NAMESPACE = "kube-node-lease"
-NOT_READY = "node.kubernetes.io/not-ready"
 HEARTBEAT = timedelta(seconds=10)
 LEASE_SECONDS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What a machine offers and how it is marked."""
-
-    cpu: str = "4"
-    memory: str = "8Gi"
-    pods: int = 110
-    extended: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Mapping[str, str], ...] = ()
-
-    @property
-    def capacity(self) -> dict[str, JSON]:
-        return {
-            "cpu": self.cpu,
-            "memory": self.memory,
-            "ephemeral-storage": "100Gi",
-            "pods": str(self.pods),
-            **self.extended,
-        }
-
-    def __str__(self) -> str:
-        return ",".join(f"{name}={amount}" for name, amount in self.capacity.items())
-
-
 class Nodes:
-    """Registers machines and keeps them alive."""
+    """Registers machines and keeps them alive; without `leases` their heartbeat is a matter of course and not written."""
 
-    def __init__(self, manager: Manager) -> None:
+    def __init__(self, manager: Manager, machines: Machines, *, leases: bool = True) -> None:
+        self._machines = machines
+        self._leases = leases
         self._nodes = manager.informers.of(NODES)
         self._controller = manager.controller("nodes", self._turn)
-        self._controller.follow(self._nodes, lambda node: (Key("", node.metadata.name),))
-        self._shapes: dict[str, Shape] = {}
-        self._registered: set[str] = set()
-        self._lost: set[str] = set()
-        self._on_recovery: list[Callable[[str], None]] = []
+        self._controller.follow(self._nodes)
+        machines.attend("nodes", self._look_at)
+        for name in machines:
+            self._look_at(name)
 
-    def add(self, name: str, shape: Shape) -> None:
-        """Brings a machine into the cluster."""
-        self._shapes[name] = shape
+    def _look_at(self, name: str) -> None:
         self._controller.queue.add(Key("", name))
-
-    def alive(self, name: str) -> bool:
-        """Whether this machine is ours and runs."""
-        return name in self._shapes and name not in self._lost
-
-    def lose(self, name: str) -> None:
-        """Cuts the machine's power: no heartbeat, no kubelet."""
-        self._lost.add(name)
-
-    def recover(self, name: str) -> None:
-        """Switches a lost machine on again."""
-        self._lost.discard(name)
-        self._controller.queue.add(Key("", name))
-        for listener in self._on_recovery:
-            listener(name)
-
-    def on_recovery(self, listener: Callable[[str], None]) -> None:
-        """Calls `listener` with the name of every machine that is switched on again."""
-        self._on_recovery.append(listener)
 
     def _turn(self, key: Key, now: datetime) -> Plan:
-        name = key.name
+        machine = self._machines.get(key.name)
         node = self._nodes.reader.get(key)
-        if not self.alive(name):
+        if machine is None:
             return NOTHING
-        if node is None and name in self._registered:
-            del self._shapes[name]
-            self._registered.discard(name)
+        if not machine.on:
+            return NOTHING if self._leases else _lost(machine, node, now)
+        if node is None and machine.joined:
+            self._machines.remove(key.name)
             return NOTHING
-        steps: list[Step] = []
-        if node is not None:
-            self._registered.add(name)
-        if node is None:
-            steps.append(Create(NODES, _registration(name, self._shapes[name], now)))
-        elif any(taint.key == NOT_READY for taint in node.spec.taints):
-            steps.append(_without_not_ready(node))
-        if node is not None and not core.is_ready(node):
-            steps.append(_ready_again(node, now))
-        steps.append(_heartbeat(name, now))
-        return Plan().then(*steps).wake(now + HEARTBEAT)
+        machine.joined = node is not None
+        steps = _joining(key.name, machine, now) if node is None else _corrections(node, now)
+        if not self._leases:
+            return Plan().then(*steps)
+        return Plan().then(*steps, _heartbeat(key.name, now)).wake(now + HEARTBEAT)
+
+
+def _lost(machine: Machine, node: Node | None, now: datetime) -> Plan:
+    """Says of a machine without power what whoever misses its heartbeats would say, and when they would."""
+    since = machine.silent_since = machine.silent_since or now
+    if now < since + GRACE:
+        return Plan().wake(since + GRACE)
+    return Plan().then(*silenced(node, now)) if node is not None else NOTHING
+
+
+def _joining(name: str, machine: Machine, now: datetime) -> tuple[Step, ...]:
+    return (Create(NODES, _registration(name, machine.shape, now)),)
+
+
+def _corrections(node: Node, now: datetime) -> tuple[Step, ...]:
+    """What a kubelet has to put right in the Node of a machine that runs."""
+    steps: list[Step] = []
+    if any(taint.key == NOT_READY for taint in node.spec.taints):
+        steps.append(_without_not_ready(node))
+    if not core.is_ready(node):
+        steps.append(_ready_again(node, now))
+    return tuple(steps)
 
 
 async def retire(client: Client, machines: Mapping[str, Shape]) -> None:

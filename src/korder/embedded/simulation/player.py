@@ -14,9 +14,8 @@ import msgspec
 from korder.api.core import NODES
 from korder.api.meta import Key, Kind, Object
 from korder.api.plan import PatchType
-from korder.embedded.actors.nodes import Shape
+from korder.embedded.actors.machines import Machines, Manners, Shape
 from korder.embedded.simulation.journal import Journal
-from korder.embedded.simulation.machines import Machines
 from korder.embedded.simulation.processes import Process
 from korder.embedded.simulation.script import (
     AddNode,
@@ -90,7 +89,7 @@ class Player:
                 self._machines.remove(deed.name)
                 await self._client.delete(NODES, Key("", deed.name))
             case SlowNode():
-                self._machines.slow(deed.name, deed.start, deed.stop)
+                self._machines.slow(deed.name, Manners(deed.start, deed.stop))
             case Crash():
                 self._process(deed.process).crash(deed.down)
             case Stop():
