@@ -15,7 +15,7 @@ from korder.embedded.simulation import faults
 from korder.embedded.simulation.faults import Fault, FaultyTransport
 from korder.embedded.simulation.journal import Journal
 from korder.embedded.simulation.wire import Wire
-from korder.net.http import Guard, Request, Response
+from korder.net.http import Guard, Request, Response, Transport
 
 
 class Strike(msgspec.Struct, frozen=True):
@@ -79,8 +79,10 @@ def _possible(request: Request) -> Sequence[Fault]:
 class UnluckyTransport(FaultyTransport):
     """The wire of one caller, with the faults that luck has for it; counts go on over all its lives."""
 
-    def __init__(self, caller: str, luck: Luck, journal: Journal, strikes: list[Strike]) -> None:
-        super().__init__(_Unconnected(), random.Random(0))
+    def __init__(
+        self, inner: Transport, caller: str, luck: Luck, journal: Journal, strikes: list[Strike]
+    ) -> None:
+        super().__init__(inner, random.Random(0))
         self._caller = caller
         self._luck = luck
         self._journal = journal

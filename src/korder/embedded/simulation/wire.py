@@ -124,6 +124,7 @@ class Wire:
             return
         finally:
             del self._open[arrived]
+            arrived.on_end(_nothing)
             if not arrived.ended:
                 loop.call_at(due, arrived.end)
 

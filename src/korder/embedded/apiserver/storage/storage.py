@@ -5,7 +5,7 @@ committed arrives here in order. A reader therefore sees exactly what is durable
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from korder.embedded.apiserver.storage.watching import Progress, Watch
 from korder.embedded.apiserver.storage.writer import InlineWriter, Settled, ThreadWriter, Ticket
 
 DEFAULT_WINDOW = Window()
+Observer = Callable[[Event], None]
 
 
 class Storage:
@@ -39,6 +40,7 @@ class Storage:
         self._open = True
         self._tables = _tables(contents)
         self._retention = Retention(window)
+        self._observers: list[Observer] = []
         now = asyncio.get_running_loop().time()
         for event in contents.events:
             self._retention.note(event.version, event.weight, now)
@@ -92,6 +94,10 @@ class Storage:
         version = self.version if since is None else self._known(since)
         history = self._table(resource).history
         return Watch(self._progress, history, (resource, namespace), version)
+
+    def observe(self, observer: Observer) -> None:
+        """Tells `observer` of each change when it becomes visible, before anybody else hears of it; it must neither wait nor write."""
+        self._observers.append(observer)
 
     async def write(self, *writes: Write) -> Sequence[Record]:
         """Carries out all writes or none, each at a version of its own; returns when they are durable and visible.
@@ -154,6 +160,8 @@ class Storage:
             self._table(event.record.key.resource).apply(event)
             self._progress.version = event.version
             due |= self._retention.note(event.version, event.weight, now)
+            for observer in self._observers:
+                observer(event)
         floor = self._retention.floor(self.version, now) if due else 0
         if floor and self._open:
             self._submit(Compaction(floor)).add_done_callback(_overlook)
