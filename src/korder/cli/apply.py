@@ -8,9 +8,10 @@ import typer
 
 from korder.api.meta import Key, Object
 from korder.api.plan import PatchType
-from korder.cli import documents, served
+from korder.cli import documents
 from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
 from korder.cli.documents import Document
+from korder.kube import served
 from korder.kube.client import Client
 from korder.kube.errors import ApiError, Conflict, NotFound
 from korder.kube.served import Served, UnknownWord

@@ -23,6 +23,7 @@ LAST = 20_000
 
 
 def checksum(data: bytes) -> str:
+    """Tells bodies apart in few characters."""
     return f"{zlib.crc32(data):08x}"
 
 

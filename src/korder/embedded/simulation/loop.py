@@ -9,9 +9,11 @@ import asyncio
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 import heapq
-from typing import Any
+from typing import TypeVarTuple
 
 from korder.runtime.clock import VirtualLoop
+
+Ts = TypeVarTuple("Ts")
 
 
 class Freezer:
@@ -43,8 +45,8 @@ class SimulatedLoop(VirtualLoop):
     def call_at(
         self,
         when: float,
-        callback: Callable[..., object],
-        *args: Any,  # noqa: ANN401  as in the base class
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         context = copy_context() if context is None else context
@@ -81,7 +83,7 @@ class _FrozenHandle(asyncio.Handle):
         if self.freezer.stopped:
             self.freezer.miss(self)
         else:
-            super()._run()  # type: ignore[misc]
+            super()._run()
 
 
 class _FrozenTimer(asyncio.TimerHandle):
@@ -93,7 +95,7 @@ class _FrozenTimer(asyncio.TimerHandle):
         if self.freezer.stopped:
             self.freezer.miss(self)
         else:
-            super()._run()  # type: ignore[misc]
+            super()._run()
 
 
 def _run_late(handle: asyncio.Handle) -> None:

@@ -32,7 +32,14 @@ class Luck(Protocol):
     def draw(self, caller: str, nth: int, request: Request) -> Fault | None: ...
 
 
-_READ = (Fault.UNREACHABLE, Fault.LOST_BEFORE, Fault.TOO_MANY, Fault.BROKEN, Fault.SLOW, Fault.SLOW_ANSWER)
+_READ = (
+    Fault.UNREACHABLE,
+    Fault.LOST_BEFORE,
+    Fault.TOO_MANY,
+    Fault.BROKEN,
+    Fault.SLOW,
+    Fault.SLOW_ANSWER,
+)
 _CREATE = (*_READ, Fault.LOST_AFTER)
 _CHANGE = (*_CREATE, Fault.CONFLICT)
 _WATCH = (*_READ, Fault.CUT, Fault.LATE, Fault.EXPIRED)

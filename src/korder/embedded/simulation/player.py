@@ -34,7 +34,7 @@ from korder.embedded.simulation.script import (
 )
 from korder.kube import served
 from korder.kube.client import Client
-from korder.kube.errors import KubeError, NotFound
+from korder.kube.errors import KubeError
 
 _DEFAULT_NAMESPACE = "default"
 
@@ -55,7 +55,7 @@ class Player:
         self._processes = processes
         self._group = group
         self._journal = journal
-        self._catalog: served.Catalog | None = None
+        self._catalog = served.Catalog(())
 
     async def play(self, steps: Sequence[Step]) -> None:
         loop = asyncio.get_running_loop()
@@ -68,7 +68,7 @@ class Player:
             except KubeError as error:
                 self._journal.note("script", "!", f"refused: {error}")
 
-    async def _do(self, deed: Deed) -> None:  # noqa: C901, PLR0912  one arm for each deed
+    async def _do(self, deed: Deed) -> None:  # noqa: C901  one arm for each deed
         match deed:
             case Apply():
                 await self._apply(deed)
@@ -107,7 +107,9 @@ class Player:
         meta = manifest.get("metadata", {})
         key = _key(kind, meta.get("namespace", ""), meta.get("name", ""))
         if not key.name:
-            await self._client.create(kind, {**manifest, "metadata": {"namespace": key.namespace, **meta}})
+            await self._client.create(
+                kind, {**manifest, "metadata": {"namespace": key.namespace, **meta}}
+            )
         else:
             await self._client.patch(kind, key, manifest, PatchType.APPLY, force=True)
 
@@ -120,13 +122,13 @@ class Player:
 
     async def _kind(self, api_version: str, kind: str) -> Kind[Object]:
         """Finds a kind; what was defined a moment ago is asked for again."""
-        for catalog in (self._catalog, None):
-            if catalog is None:
-                catalog = self._catalog = await served.discover(self._client)
-            found = catalog.of(api_version, kind)
-            if found is not None:
-                return found.kind
-        raise NotFound(f"the server has no kind {kind!r} in {api_version!r}")
+        found = self._catalog.of(api_version, kind)
+        if found is None:
+            self._catalog = await served.discover(self._client)
+            found = self._catalog.of(api_version, kind)
+        if found is None:
+            raise KubeError(f"the server has no kind {kind!r} in {api_version!r}")
+        return found.kind
 
 
 def _key(kind: Kind[Object], namespace: str, name: str) -> Key:

@@ -18,13 +18,13 @@ class _Deed(msgspec.Struct, frozen=True, tag_field="deed", omit_defaults=True):
     """Something that happens."""
 
 
-class Apply(_Deed, tag="apply"):
+class Apply(_Deed, frozen=True, tag="apply"):
     """A user applies a manifest."""
 
     manifest: Manifest
 
 
-class Patch(_Deed, tag="patch"):
+class Patch(_Deed, frozen=True, tag="patch"):
     """A user edits an object, by a merge patch."""
 
     api_version: str
@@ -34,7 +34,7 @@ class Patch(_Deed, tag="patch"):
     namespace: str = ""
 
 
-class Delete(_Deed, tag="delete"):
+class Delete(_Deed, frozen=True, tag="delete"):
     """A user deletes an object."""
 
     api_version: str
@@ -43,7 +43,7 @@ class Delete(_Deed, tag="delete"):
     namespace: str = ""
 
 
-class AddNode(_Deed, tag="add-node"):
+class AddNode(_Deed, frozen=True, tag="add-node"):
     """A machine joins: what it offers, and how it is marked."""
 
     name: str
@@ -52,25 +52,25 @@ class AddNode(_Deed, tag="add-node"):
     taints: list[dict[str, str]] = []
 
 
-class LoseNode(_Deed, tag="lose-node"):
+class LoseNode(_Deed, frozen=True, tag="lose-node"):
     """A machine loses its power."""
 
     name: str
 
 
-class ReturnNode(_Deed, tag="return-node"):
+class ReturnNode(_Deed, frozen=True, tag="return-node"):
     """A lost machine is there again."""
 
     name: str
 
 
-class RemoveNode(_Deed, tag="remove-node"):
+class RemoveNode(_Deed, frozen=True, tag="remove-node"):
     """A machine leaves the cluster for good."""
 
     name: str
 
 
-class SlowNode(_Deed, tag="slow-node"):
+class SlowNode(_Deed, frozen=True, tag="slow-node"):
     """From now on, pods take so many seconds to start and to stop on a machine."""
 
     name: str
@@ -78,21 +78,21 @@ class SlowNode(_Deed, tag="slow-node"):
     stop: float
 
 
-class Crash(_Deed, tag="crash"):
+class Crash(_Deed, frozen=True, tag="crash"):
     """A process ends at once, and is started again after some seconds."""
 
     process: str
     down: float = 5.0
 
 
-class Stop(_Deed, tag="stop"):
+class Stop(_Deed, frozen=True, tag="stop"):
     """A process does not run for some seconds, without noticing."""
 
     process: str
     seconds: float
 
 
-class JumpClock(_Deed, tag="jump-clock"):
+class JumpClock(_Deed, frozen=True, tag="jump-clock"):
     """The wall clock of a process is set, forward or back."""
 
     process: str

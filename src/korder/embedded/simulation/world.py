@@ -9,9 +9,8 @@ collected at fixed points of the history, so that finalizers cannot run at momen
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 import gc
 import random
 
@@ -19,8 +18,8 @@ from korder.embedded import credentials as keys
 from korder.embedded.actors.machines import Machines
 from korder.embedded.apiserver.access import door as access
 from korder.embedded.apiserver.assembly import Surroundings, assemble
-from korder.embedded.apiserver.serving.expiry import Expiry
 from korder.embedded.apiserver.server import ApiServer
+from korder.embedded.apiserver.serving.expiry import Expiry
 from korder.embedded.apiserver.storage import Change as Changed, Event, Storage, open_storage
 from korder.embedded.apiserver.view import decoded
 from korder.embedded.simulation.changes import Change
@@ -31,7 +30,7 @@ from korder.embedded.simulation.player import Player
 from korder.embedded.simulation.processes import Process, Program
 from korder.embedded.simulation.programs import cluster_programs
 from korder.embedded.simulation.script import Step
-from korder.embedded.simulation.wire import CALLER, Wire, never
+from korder.embedded.simulation.wire import CALLER, Wire
 from korder.kube.client import Client
 from korder.net.inprocess import InProcessTransport
 from korder.runtime.clock import VirtualClock
