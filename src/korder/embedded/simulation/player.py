@@ -21,10 +21,12 @@ from korder.embedded.simulation.script import (
     AddNode,
     Apply,
     Crash,
+    Create,
     Deed,
     Delete,
     JumpClock,
     LoseNode,
+    Manifest,
     Patch,
     RemoveNode,
     ReturnNode,
@@ -68,10 +70,12 @@ class Player:
             except KubeError as error:
                 self._journal.note("script", "!", f"refused: {error}")
 
-    async def _do(self, deed: Deed) -> None:  # noqa: C901  one arm for each deed
+    async def _do(self, deed: Deed) -> None:  # noqa: C901, PLR0912  one arm for each deed
         match deed:
             case Apply():
                 await self._apply(deed)
+            case Create():
+                await self._create(deed)
             case Patch():
                 kind = await self._kind(deed.api_version, deed.kind)
                 key = _key(kind, deed.namespace, deed.name)
@@ -102,16 +106,20 @@ class Player:
                 assert_never(deed)
 
     async def _apply(self, deed: Apply) -> None:
-        manifest = deed.manifest
+        kind, key = await self._place(deed.manifest)
+        await self._client.patch(kind, key, deed.manifest, PatchType.APPLY, force=True)
+
+    async def _create(self, deed: Create) -> None:
+        kind, key = await self._place(deed.manifest)
+        meta = {**deed.manifest.get("metadata", {})}
+        if key.namespace:
+            meta["namespace"] = key.namespace
+        await self._client.create(kind, {**deed.manifest, "metadata": meta})
+
+    async def _place(self, manifest: Manifest) -> tuple[Kind[Object], Key]:
         kind = await self._kind(manifest.get("apiVersion", ""), manifest.get("kind", ""))
         meta = manifest.get("metadata", {})
-        key = _key(kind, meta.get("namespace", ""), meta.get("name", ""))
-        if not key.name:
-            await self._client.create(
-                kind, {**manifest, "metadata": {"namespace": key.namespace, **meta}}
-            )
-        else:
-            await self._client.patch(kind, key, manifest, PatchType.APPLY, force=True)
+        return kind, _key(kind, meta.get("namespace", ""), meta.get("name", ""))
 
     def _process(self, name: str) -> Process:
         found = self._processes.get(name)

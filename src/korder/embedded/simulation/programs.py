@@ -1,9 +1,11 @@
 """The programs every simulated cluster runs: scheduler, controllers, and what plays the machines; each a process of its own.
 
 They are the actors of the embedded cluster, built the same way in every life. `world` starts them beside the programs that are to be
-tried.
+tried. Garbage is looked for only among kinds that can occur in the run: to follow all that a server serves, most of them empty, would
+be half the cost of a quiet day.
 """
 
+from collections.abc import Collection
 import random
 
 from korder.embedded.actors.kinds import stored_kinds
@@ -21,8 +23,20 @@ from korder.runtime.manager import Manager, Settings
 SCHEDULER, CONTROLLERS, NODES = "scheduler", "controllers", "nodes"
 
 
-def cluster_programs(machines: Machines) -> tuple[Program, ...]:
-    """What makes a server a cluster."""
+_MADE = frozenset(
+    {
+        ("v1", "Pod"),
+        ("apps/v1", "ReplicaSet"),
+        ("apps/v1", "ControllerRevision"),
+        ("batch/v1", "Job"),
+    }
+)
+"""What controllers make by themselves."""
+
+
+def cluster_programs(machines: Machines, kinds: Collection[tuple[str, str]]) -> tuple[Program, ...]:
+    """What makes a server a cluster, in which users make objects of these kinds (API version and kind)."""
+    wanted = _MADE | frozenset(kinds)
 
     async def scheduler(client: Client, clock: Clock, rng: random.Random) -> Manager:
         manager = _manager(SCHEDULER, client, clock, rng)
@@ -32,7 +46,9 @@ def cluster_programs(machines: Machines) -> tuple[Program, ...]:
     async def controllers(client: Client, clock: Clock, rng: random.Random) -> Manager:
         manager = _manager(CONTROLLERS, client, clock, rng)
         NodeLifecycle(manager, leases=False)
-        add_workloads(manager, client, await stored_kinds(client))
+        stored = await stored_kinds(client)
+        occurring = [each for each in stored if (each.api_version, each.kind) in wanted]
+        add_workloads(manager, client, occurring)
         return manager
 
     async def nodes(client: Client, clock: Clock, rng: random.Random) -> Manager:

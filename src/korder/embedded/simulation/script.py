@@ -24,6 +24,12 @@ class Apply(_Deed, frozen=True, tag="apply"):
     manifest: Manifest
 
 
+class Create(_Deed, frozen=True, tag="create"):
+    """A user, or a program of theirs, creates an object."""
+
+    manifest: Manifest
+
+
 class Patch(_Deed, frozen=True, tag="patch"):
     """A user edits an object, by a merge patch."""
 
@@ -101,6 +107,7 @@ class JumpClock(_Deed, frozen=True, tag="jump-clock"):
 
 Deed = (
     Apply
+    | Create
     | Patch
     | Delete
     | AddNode
@@ -138,6 +145,15 @@ def parse(text: bytes) -> tuple[Step, ...]:
         msgspec.ValidationError: it is none.
     """
     return tuple(msgspec.json.decode(line, type=Step) for line in text.splitlines() if line)
+
+
+def kinds(steps: Iterable[Step]) -> frozenset[tuple[str, str]]:
+    """Finds of which kinds objects are made: API version and kind."""
+    return frozenset(
+        (step.deed.manifest.get("apiVersion", ""), step.deed.manifest.get("kind", ""))
+        for step in steps
+        if isinstance(step.deed, Apply | Create)
+    )
 
 
 def scale(kind: str, namespace: str, name: str, replicas: JSON) -> Patch:

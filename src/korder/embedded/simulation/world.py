@@ -22,6 +22,7 @@ from korder.embedded.apiserver.server import ApiServer
 from korder.embedded.apiserver.serving.expiry import Expiry
 from korder.embedded.apiserver.storage import Change as Changed, Event, Storage, open_storage
 from korder.embedded.apiserver.view import decoded
+from korder.embedded.simulation import script
 from korder.embedded.simulation.changes import Change
 from korder.embedded.simulation.journal import Journal, Sink, checksum
 from korder.embedded.simulation.loop import SimulatedLoop
@@ -159,9 +160,10 @@ class _World:
 
     async def _history(self, storage: Storage, server: ApiServer, token: str) -> str:
         transport = InProcessTransport(server.handle, {"Authorization": f"Bearer {token}"})
+        kinds = script.kinds(self._setup.script)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(Expiry(storage).run())]
-            for program in (*cluster_programs(self._machines), *self._setup.programs):
+            for program in (*cluster_programs(self._machines, kinds), *self._setup.programs):
                 process = self._process(program, transport, group)
                 tasks.append(group.create_task(self._supervise(process)))
             tasks.append(group.create_task(self._play(transport, group)))
