@@ -2,18 +2,18 @@
 
 Admission is the kubelet's own fit check: a bound pod for which the node has no room is failed for good (`OutOfcpu`), because
 whoever bound it past the scheduler must see that here too. A pod that is being deleted ends after a short while, at the
-latest when its grace is over, and only then its object goes; until then it holds its room.
+latest when its grace is over, and only then its object goes; until then it holds its room. A pod whose annotations say so ends by
+itself (`lifetimes`).
 """
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-import hashlib
 
-from korder.api import core, instant, noderoom
-from korder.api.core import NODES, PODS, Container, Pod
-from korder.api.meta import JSON, Key, key_of
-from korder.api.plan import NOTHING, Delete, Patch, PatchType, Plan
-from korder.embedded.actors import podmaking
+from korder.api import core, noderoom
+from korder.api.core import NODES, PODS, Pod
+from korder.api.meta import Key, key_of
+from korder.api.plan import NOTHING, Delete, EventType, Notice, Patch, PatchType, Plan
+from korder.embedded.actors import lifetimes, podmaking, podstates
 from korder.embedded.actors.machines import Machines, Manners
 from korder.runtime.manager import Manager
 
@@ -62,7 +62,7 @@ class Kubelet:
         if core.is_finished(pod):
             return NOTHING
         if pod.status.start_time is not None:
-            return NOTHING if podmaking.is_ready(pod) else _status(pod, _ready_again(now))
+            return _keep(pod, now)
         return self._admit(pod, machine.manners, now)
 
     def _end(self, pod: Pod, manners: Manners, now: datetime) -> Plan:
@@ -86,9 +86,12 @@ class Kubelet:
         demand = noderoom.demand_of(pod)
         for short in room.shortages(demand):
             used = room.used.get(short.name, 0)
-            return _status(pod, _refusal(short.name, demand.amounts[short.name], used, room))
+            return _status(
+                pod, podstates.refused(short.name, demand.amounts[short.name], used, room)
+            )
         self._begun(pod, ADMITTED, now)
-        return _status(pod, _running(pod, now))
+        bad = (_complaint(pod, each) for each in lifetimes.complaints(pod))
+        return _status(pod, podstates.started(pod, now)).tell(*bad)
 
     def _is_admitted(self, pod: Pod) -> bool:
         """Whether the pod has its room, by its status or because we have just decided so."""
@@ -104,7 +107,19 @@ class Kubelet:
         return mark[2]
 
 
-def _status(pod: Pod, status: dict[str, JSON]) -> Plan:
+def _keep(pod: Pod, now: datetime) -> Plan:
+    """What is to be said of a pod that has its place, if anything, and when to look at it again."""
+    news, due = lifetimes.news(pod, now)
+    if news is None and not podmaking.is_ready(pod) and lifetimes.runs(pod):
+        news = podstates.ready_again(now)
+    return (_status(pod, news) if news is not None else Plan()).wake(due)
+
+
+def _complaint(pod: Pod, words: str) -> Notice:
+    return Notice(PODS, pod, "InvalidAnnotation", words, EventType.WARNING)
+
+
+def _status(pod: Pod, status: podstates.State) -> Plan:
     patch = Patch(
         PODS,
         key_of(pod),
@@ -114,65 +129,3 @@ def _status(pod: Pod, status: dict[str, JSON]) -> Plan:
         uid=pod.metadata.uid,
     )
     return Plan().then(patch)
-
-
-def _refusal(name: str, requested: int, used: int, room: noderoom.NodeRoom) -> dict[str, JSON]:
-    """The words of a kubelet that cannot take a bound pod."""
-    capacity = room.allocatable.get(name, 0)
-    return {
-        "phase": "Failed",
-        "reason": f"OutOf{name}",
-        "message": "Pod was rejected: Node didn't have enough resource: "
-        f"{name}, requested: {requested}, used: {used}, capacity: {capacity}",
-    }
-
-
-def _running(pod: Pod, now: datetime) -> dict[str, JSON]:
-    at = instant.render(now)
-    address = _address(pod.metadata.uid)
-    conditions: list[JSON] = [
-        {"type": kind, "status": "True", "lastTransitionTime": at}
-        for kind in ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
-    ]
-    return {
-        "phase": "Running",
-        "startTime": at,
-        "hostIP": "127.0.0.1",
-        "hostIPs": [{"ip": "127.0.0.1"}],
-        "podIP": address,
-        "podIPs": [{"ip": address}],
-        "conditions": conditions,
-        "containerStatuses": [_container(container, at) for container in pod.spec.containers],
-        "initContainerStatuses": [
-            _container(container, at, done=not core.is_sidecar(container))
-            for container in pod.spec.init_containers
-        ],
-    }
-
-
-def _ready_again(now: datetime) -> dict[str, JSON]:
-    """What a kubelet says of a pod that others took for lost with its node."""
-    ready: JSON = {"type": "Ready", "status": "True", "lastTransitionTime": instant.render(now)}
-    return {"conditions": [ready]}
-
-
-def _container(container: Container, at: str, *, done: bool = False) -> JSON:
-    ended: JSON = {
-        "terminated": {"exitCode": 0, "reason": "Completed", "startedAt": at, "finishedAt": at}
-    }
-    running: JSON = {"running": {"startedAt": at}}
-    return {
-        "name": container.name,
-        "image": container.image,
-        "imageID": "",
-        "ready": True,
-        "started": not done,
-        "restartCount": 0,
-        "state": ended if done else running,
-    }
-
-
-def _address(uid: str) -> str:
-    """A stable address for a pod that has no network."""
-    a, b, c = hashlib.sha256(uid.encode()).digest()[:3]
-    return f"10.{a}.{b}.{c}"
