@@ -20,7 +20,7 @@ from korder.embedded.actors.nodes import Nodes
 from korder.embedded.actors.scheduler import Scheduler
 from korder.embedded.actors.workloads import add_workloads
 from korder.kube.client import Client
-from korder.kube.errors import KubeError, NotFound
+from korder.kube.errors import KubeError, NamespaceEnds, NotFound
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
 from korder.testing.embedded import embedded_server
@@ -164,7 +164,7 @@ async def test_a_namespace_goes_with_everything_in_it(client: Client) -> None:
     await client.create(PODS, a_pod("a", volumes=[volume]))
     await asyncio.sleep(10)
     await client.delete(NAMESPACES, Key("", "ns"))
-    with pytest.raises(KubeError, match="because it is being terminated"):
+    with pytest.raises(NamespaceEnds, match="because it is being terminated"):
         await client.create(PODS, a_pod("b"))
     await asyncio.sleep(120)
     with pytest.raises(NotFound):
