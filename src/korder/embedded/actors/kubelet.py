@@ -9,13 +9,16 @@ itself (`lifetimes`).
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from korder.api import core, noderoom
-from korder.api.core import NODES, PODS, Pod
+from korder.api import core
+from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import Key, key_of
 from korder.api.plan import NOTHING, Delete, EventType, Notice, Patch, PatchType, Plan
 from korder.embedded.actors import lifetimes, podmaking, podstates
 from korder.embedded.actors.machines import Machines, Manners
+from korder.embedded.actors.scheduling import tenants
+from korder.embedded.actors.scheduling.cluster import Cluster
 from korder.runtime.manager import Manager
+from korder.runtime.store import Change
 
 BY_NODE = "node"
 
@@ -33,6 +36,10 @@ class Kubelet:
         self._pods.add_index(
             BY_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ()
         )
+        self._picture = Cluster()
+        """Who has room on which node; finished pods and those that are not admitted have none."""
+        self._nodes.on_change(self._node_changed)
+        self._pods.on_change(self._pod_changed)
         self._controller = manager.controller("kubelet", self._turn)
         self._controller.follow(self._pods, self._bound)
         self._controller.follow(self._nodes, lambda node: self._on(node.metadata.name))
@@ -49,6 +56,16 @@ class Kubelet:
     def _look_after(self, node: str) -> None:
         for key in self._on(node):
             self._controller.queue.add(key)
+
+    def _node_changed(self, change: Change[Node]) -> None:
+        self._picture.set_node(change.objects[0].metadata.name, change.new)
+
+    def _pod_changed(self, change: Change[Pod]) -> None:
+        pod = change.new
+        if pod is not None and self._is_admitted(pod) and not core.is_finished(pod):
+            self._picture.seat(tenants.measure(pod), pod.spec.node_name)
+        else:
+            self._picture.leave(key_of(change.objects[0]))
 
     def _turn(self, key: Key, now: datetime) -> Plan:
         pod = self._pods.reader.get(key)
@@ -73,23 +90,18 @@ class Kubelet:
         return Plan().then(Delete(PODS, key_of(pod), pod.metadata.uid, grace_seconds=0))
 
     def _admit(self, pod: Pod, manners: Manners, now: datetime) -> Plan:
-        node = self._nodes.reader.get(Key("", pod.spec.node_name))
-        if node is None:
+        name = pod.spec.node_name
+        if name not in self._picture.nodes:
             return NOTHING
         if not self._is_admitted(pod):
             started_at = self._begun(pod, START, now) + timedelta(seconds=manners.start)
             if now < started_at:
                 return Plan().wake(started_at)
-        others = self._pods.reader.where(BY_NODE, pod.spec.node_name)
-        admitted = (other for other in others if other is not pod and self._is_admitted(other))
-        room = noderoom.room_of(node, admitted)
-        demand = noderoom.demand_of(pod)
-        for short in room.shortages(demand):
-            used = room.used.get(short.name, 0)
-            return _status(
-                pod, podstates.refused(short.name, demand.amounts[short.name], used, room)
-            )
-        self._begun(pod, ADMITTED, now)
+            tenant, room = tenants.measure(pod), self._picture.site(name).room
+            for short in room.lacks(tenant.demand):
+                return _status(pod, podstates.refused(short, tenant.demand, room))
+            self._begun(pod, ADMITTED, now)
+            self._picture.seat(tenant, name)
         bad = (_complaint(pod, each) for each in lifetimes.complaints(pod))
         return _status(pod, podstates.started(pod, now)).tell(*bad)
 

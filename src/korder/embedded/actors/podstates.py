@@ -10,14 +10,15 @@ import hashlib
 from korder.api import core, instant
 from korder.api.core import Container, Pod
 from korder.api.meta import JSON
-from korder.api.noderoom import NodeRoom
+from korder.api.noderoom import Demand, NodeRoom
 
 State = dict[str, JSON]
 _READINESS = ("ContainersReady", "Ready")
 
 
-def refused(name: str, requested: int, used: int, room: NodeRoom) -> State:
-    """The words of a kubelet that cannot take a bound pod."""
+def refused(name: str, demand: Demand, room: NodeRoom) -> State:
+    """The words of a kubelet that cannot take a bound pod, because it has too little of the named resource."""
+    requested, used = demand.amounts[name], room.used.get(name, 0)
     capacity = room.allocatable.get(name, 0)
     return {
         "phase": "Failed",
