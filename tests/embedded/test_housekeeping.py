@@ -12,7 +12,7 @@ from korder.api.limits import RESOURCE_QUOTAS
 from korder.api.meta import Key
 from korder.api.policy import POD_DISRUPTION_BUDGETS
 from korder.api.provisions import PERSISTENT_VOLUME_CLAIMS
-from korder.api.workloads import DEPLOYMENTS, REPLICA_SETS
+from korder.api.workloads import DEPLOYMENTS, JOBS, REPLICA_SETS
 from korder.embedded.actors.kinds import stored_kinds
 from korder.embedded.actors.kubelet import Kubelet
 from korder.embedded.actors.machines import Machines, Shape
@@ -20,7 +20,7 @@ from korder.embedded.actors.nodes import Nodes
 from korder.embedded.actors.scheduler import Scheduler
 from korder.embedded.actors.workloads import add_workloads
 from korder.kube.client import Client
-from korder.kube.errors import KubeError, NotFound
+from korder.kube.errors import KubeError, NamespaceEnds, NotFound
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
 from korder.testing.embedded import embedded_server
@@ -164,13 +164,31 @@ async def test_a_namespace_goes_with_everything_in_it(client: Client) -> None:
     await client.create(PODS, a_pod("a", volumes=[volume]))
     await asyncio.sleep(10)
     await client.delete(NAMESPACES, Key("", "ns"))
-    with pytest.raises(KubeError, match="because it is being terminated"):
+    with pytest.raises(NamespaceEnds, match="because it is being terminated"):
         await client.create(PODS, a_pod("b"))
     await asyncio.sleep(120)
     with pytest.raises(NotFound):
         await client.get(NAMESPACES, Key("", "ns"))
     for kind in (PODS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS, SERVICE_ACCOUNTS):
         assert (await client.list(kind, "ns")).items == ()
+
+
+async def test_a_job_is_complete_when_its_pods_have_run_for_their_time(client: Client) -> None:
+    container = {"name": "c", "image": "i"}
+    template = {
+        "metadata": {"annotations": {"korder.dev/runs-for": "10m"}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    job: Any = {
+        "metadata": {"name": "j", "namespace": "ns"},
+        "spec": {"completions": 3, "parallelism": 1, "template": template},
+    }
+    await client.create(JOBS, job)
+    await asyncio.sleep(29 * 60)
+    assert (await client.get(JOBS, Key("ns", "j"))).status.succeeded == 2
+    await asyncio.sleep(2 * 60)
+    status = (await client.get(JOBS, Key("ns", "j"))).status
+    assert (status.succeeded, status.completion_time is not None) == (3, True)
 
 
 async def test_pods_of_a_node_that_was_deleted_come_back_elsewhere(client: Client) -> None:

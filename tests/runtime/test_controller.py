@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 import random
 
 import pytest
+from structlog.testing import capture_logs
 
 from korder.api import codec
-from korder.api.core import CONFIG_MAPS, PODS, ConfigMap
+from korder.api.core import CONFIG_MAPS, NAMESPACES, PODS, ConfigMap
 from korder.api.meta import Key, key_of, owner_reference
 from korder.api.plan import NOTHING, Create, Delete, Notice, Patch, Plan, Post
 from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule, writes
@@ -17,6 +18,7 @@ from korder.kube.client import Client
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
 from korder.runtime.store import by_owner
+from korder.testing.embedded import embedded_server
 from korder.testing.memory import MemoryServer, Stored
 
 PARENTS = "/api/v1/namespaces/ns/configmaps"
@@ -320,3 +322,27 @@ async def test_stopping_lets_a_turn_finish_but_begins_no_new_one(bench: Bench) -
     async with bench.running():
         await asyncio.sleep(1)
     assert sorted(begun) == sorted(ended) == ["a", "b"]
+
+
+async def test_a_namespace_that_ends_is_no_failure() -> None:
+    clock, rng, stop = VirtualClock(), random.Random(1), asyncio.Event()
+    async with embedded_server(clock) as server, asyncio.TaskGroup() as group:
+        client = server.client()
+        await client.create(NAMESPACES, {"metadata": {"name": "ns"}})
+        await client.delete(NAMESPACES, Key("", "ns"))  # and nobody finishes what this begins
+        manager = Manager(client, Settings(identity="one"), clock=clock, rng=rng)
+        wanted = Plan().then(Create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "ns"}}))
+        tries: list[datetime] = []
+
+        def turn(key: Key, now: datetime) -> Plan:
+            tries.append(now)
+            return wanted if key.name == "ns" else NOTHING
+
+        manager.controller("test", turn).follow(manager.informers.of(NAMESPACES))
+        with capture_logs() as logged:
+            group.create_task(manager.run(stop))
+            await asyncio.sleep(60)
+            stop.set()
+            await asyncio.sleep(0)
+    assert len(tries) > 5
+    assert {entry["log_level"] for entry in logged} <= {"debug", "info"}

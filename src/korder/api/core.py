@@ -215,6 +215,7 @@ class ContainerStatus(Base):
     restart_count: int = 0
     started: bool | None = None
     state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
     resources: ResourceRequirements | None = None
     allocated_resources: Mapping[str, Amount] = {}
 

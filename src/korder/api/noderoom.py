@@ -67,12 +67,21 @@ class NodeRoom:
         """The room after the node itself changed."""
         return replace(self, allocatable=_amounts(resources.parse_list(node.status.allocatable)))
 
-    def shortages(self, demand: Demand) -> tuple[Shortage, ...]:
-        """Lists the resources of which too little is left for a pod; asking for nothing always fits."""
-        return tuple(
-            Shortage(name, _quantity(name, amount), _quantity(name, self._free(name)))
+    def lacks(self, demand: Demand) -> list[str]:
+        """Names the resources of which too little is left for a pod; asking for nothing always fits."""
+        offered, used = self.allocatable, self.used
+        return [
+            name
             for name, amount in demand.amounts.items()
-            if amount > self._free(name)
+            if amount > offered.get(name, 0) - used.get(name, 0)
+        ]
+
+    def shortages(self, demand: Demand) -> tuple[Shortage, ...]:
+        """What `lacks` names, with what is asked for and what is left."""
+        amounts = demand.amounts
+        return tuple(
+            Shortage(name, _quantity(name, amounts[name]), _quantity(name, self._free(name)))
+            for name in self.lacks(demand)
         )
 
     def taken_ports(self, demand: Demand) -> tuple[HostPort, ...]:

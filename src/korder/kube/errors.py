@@ -3,7 +3,8 @@
 ```
 KubeError
 ├── ApiError                the server answered no; the class follows its reason, or the HTTP code if it gave none
-│   ├── BadRequest Unauthorized Forbidden NotFound MethodNotAllowed NotAcceptable
+│   ├── BadRequest Unauthorized NotFound MethodNotAllowed NotAcceptable
+│   ├── Forbidden ── NamespaceEnds                   403, with a cause that tells why nothing new may be made
 │   ├── AlreadyExists Conflict                       both are 409: only the reason tells them apart
 │   ├── Gone ── Expired                              410: read again from the beginning
 │   ├── RequestEntityTooLarge UnsupportedMediaType Invalid TooManyRequests
@@ -98,6 +99,10 @@ class Forbidden(ApiError):
     """403: the server knows us and says no; also what admission says."""
 
 
+class NamespaceEnds(Forbidden):
+    """403: the namespace is being deleted, and nothing new may be made in it."""
+
+
 class NotFound(ApiError):
     """404: no such object, or no such kind."""
 
@@ -185,6 +190,7 @@ _BY_CODE: Mapping[int, type[ApiError]] = {
     504: Timeout,
 }
 
+_NAMESPACE_ENDS = "NamespaceTerminating"
 _EXCERPT = 200
 """Characters of a body in plain text that are worth showing."""
 
@@ -198,6 +204,9 @@ def from_status(status: Status, *, code: int = 0, retry_after: float | None = No
     """Makes the error that a Status stands for; watches carry it inside a stream that began with 200."""
     code = code or status.code
     kind = _BY_REASON.get(status.reason) or _BY_CODE.get(code, ApiError)
+    causes = status.details.causes if status.details is not None else ()
+    if kind is Forbidden and any(cause.reason == _NAMESPACE_ENDS for cause in causes):
+        kind = NamespaceEnds
     if retry_after is None and status.details and status.details.retry_after_seconds > 0:
         retry_after = float(status.details.retry_after_seconds)
     return kind(

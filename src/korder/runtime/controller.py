@@ -3,7 +3,7 @@
 A controller is a name, a queue of keys, and a *turn*: a function that looks at the stores and the instant and returns a
 `Plan`. The turn writes nothing; this module applies the plan, shows its results to the informers so that the next turn
 reads its own writes, and turns each outcome into what happens next in one place. A conflict is not an error: somebody was
-faster, the turn is taken again on what is true now.
+faster, the turn is taken again on what is true now. Neither is a namespace that ends: what is missing in it will soon not be wanted.
 """
 
 import asyncio
@@ -20,7 +20,15 @@ import structlog
 from korder.api.meta import JSON, HasMetadata, Key, key_of
 from korder.api.plan import Create, Delete, Patch, Plan, Post, Step
 from korder.kube.client import Client
-from korder.kube.errors import AlreadyExists, Conflict, Fenced, KubeError, NotFound, UnknownOutcome
+from korder.kube.errors import (
+    AlreadyExists,
+    Conflict,
+    Fenced,
+    KubeError,
+    NamespaceEnds,
+    NotFound,
+    UnknownOutcome,
+)
 from korder.runtime.clock import Clock
 from korder.runtime.events import Recorder
 from korder.runtime.informer import Informer, Informers
@@ -33,7 +41,7 @@ T = TypeVar("T", bound=HasMetadata)
 Turn = Callable[[Key, datetime], Plan | Awaitable[Plan]]
 Keys = Callable[[T], Iterable[Key]]
 
-_COME_AGAIN = (Conflict, AlreadyExists, NotFound, UnknownOutcome)
+_COME_AGAIN = (Conflict, AlreadyExists, NotFound, NamespaceEnds, UnknownOutcome)
 _LANES = 16
 """How many steps of one stage run side by side; the client bounds the process as a whole."""
 

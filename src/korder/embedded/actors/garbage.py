@@ -6,6 +6,7 @@ late. Deletion in the foreground waits for the children that block it; orphaning
 the finalizers that Kubernetes uses, and the collector asks for a foreground deletion by setting that finalizer itself.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -61,6 +62,8 @@ class GarbageCollector:
     def __init__(self, manager: Manager, client: Client, kinds: Iterable[AnyKind]) -> None:
         self._client = client
         self._desks: dict[tuple[str, str], _Desk] = {}
+        self._owners: Counter[str] = Counter()
+        """How many objects name each UID as an owner; most objects are nobody's, and need not be looked for among all kinds."""
         for kind in kinds:
             informer = manager.informers.of(kind)
             informer.add_index(BY_OWNER, by_owner)
@@ -72,7 +75,8 @@ class GarbageCollector:
 
     def _noticed(self, desk: _Desk, change: Change[HasMetadata]) -> None:
         old, new = change
-        if new is not None and (new.metadata.owner_references or _gc_finalizers(new)):
+        self._count(change)
+        if new is not None and _concerns_us(old, new):
             desk.controller.queue.add(key_of(new))
         if new is None and old is not None:
             for child in self._children(old.metadata.uid):
@@ -80,6 +84,13 @@ class GarbageCollector:
         for obj in change.objects:
             for ref in obj.metadata.owner_references:
                 self._remind(obj, ref)
+
+    def _count(self, change: Change[HasMetadata]) -> None:
+        for obj, times in zip(change, (-1, 1), strict=True):
+            for ref in obj.metadata.owner_references if obj is not None else ():
+                self._owners[ref.uid] += times
+                if not self._owners[ref.uid]:
+                    del self._owners[ref.uid]
 
     def _remind(self, child: HasMetadata, ref: OwnerReference) -> None:
         """Lets an owner that waits for its children look again."""
@@ -156,13 +167,25 @@ class GarbageCollector:
         return self._desks.get((ref.api_version.rpartition("/")[0], ref.kind))
 
     def _children(self, uid: str) -> Iterator[_Child]:
-        for desk in self._desks.values():
+        for desk in self._desks.values() if uid in self._owners else ():
             for obj in tuple(desk.informer.reader.where(BY_OWNER, uid)):
                 yield _Child(desk, obj)
 
 
 def _owner_key(desk: _Desk, child: HasMetadata, ref: OwnerReference) -> Key:
     return Key(child.metadata.namespace if desk.kind.namespaced else "", ref.name)
+
+
+def _concerns_us(old: HasMetadata | None, new: HasMetadata) -> bool:
+    """Whether an object has owners or waits for the collector, and that is news."""
+    ours = bool(new.metadata.owner_references or _gc_finalizers(new))
+    return ours and (old is None or _bonds(old) != _bonds(new))
+
+
+def _bonds(obj: HasMetadata) -> object:
+    """What of an object decides about its fate, apart from its owners'."""
+    meta = obj.metadata
+    return meta.uid, meta.owner_references, meta.finalizers, meta.deletion_timestamp
 
 
 def _gc_finalizers(obj: HasMetadata) -> frozenset[str]:

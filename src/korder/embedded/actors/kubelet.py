@@ -2,20 +2,23 @@
 
 Admission is the kubelet's own fit check: a bound pod for which the node has no room is failed for good (`OutOfcpu`), because
 whoever bound it past the scheduler must see that here too. A pod that is being deleted ends after a short while, at the
-latest when its grace is over, and only then its object goes; until then it holds its room.
+latest when its grace is over, and only then its object goes; until then it holds its room. A pod whose annotations say so ends by
+itself (`lifetimes`).
 """
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-import hashlib
 
-from korder.api import core, instant, noderoom
-from korder.api.core import NODES, PODS, Container, Pod
-from korder.api.meta import JSON, Key, key_of
-from korder.api.plan import NOTHING, Delete, Patch, PatchType, Plan
-from korder.embedded.actors import podmaking
+from korder.api import core
+from korder.api.core import NODES, PODS, Node, Pod
+from korder.api.meta import Key, key_of
+from korder.api.plan import NOTHING, Delete, EventType, Notice, Patch, PatchType, Plan
+from korder.embedded.actors import lifetimes, podmaking, podstates
 from korder.embedded.actors.machines import Machines, Manners
+from korder.embedded.actors.scheduling import tenants
+from korder.embedded.actors.scheduling.cluster import Cluster
 from korder.runtime.manager import Manager
+from korder.runtime.store import Change
 
 BY_NODE = "node"
 
@@ -33,6 +36,10 @@ class Kubelet:
         self._pods.add_index(
             BY_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ()
         )
+        self._picture = Cluster()
+        """Who has room on which node; finished pods and those that are not admitted have none."""
+        self._nodes.on_change(self._node_changed)
+        self._pods.on_change(self._pod_changed)
         self._controller = manager.controller("kubelet", self._turn)
         self._controller.follow(self._pods, self._bound)
         self._controller.follow(self._nodes, lambda node: self._on(node.metadata.name))
@@ -50,6 +57,16 @@ class Kubelet:
         for key in self._on(node):
             self._controller.queue.add(key)
 
+    def _node_changed(self, change: Change[Node]) -> None:
+        self._picture.set_node(change.objects[0].metadata.name, change.new)
+
+    def _pod_changed(self, change: Change[Pod]) -> None:
+        pod = change.new
+        if pod is not None and self._is_admitted(pod) and not core.is_finished(pod):
+            self._picture.seat(tenants.measure(pod), pod.spec.node_name)
+        else:
+            self._picture.leave(key_of(change.objects[0]))
+
     def _turn(self, key: Key, now: datetime) -> Plan:
         pod = self._pods.reader.get(key)
         if pod is None:
@@ -62,7 +79,7 @@ class Kubelet:
         if core.is_finished(pod):
             return NOTHING
         if pod.status.start_time is not None:
-            return NOTHING if podmaking.is_ready(pod) else _status(pod, _ready_again(now))
+            return _keep(pod, now)
         return self._admit(pod, machine.manners, now)
 
     def _end(self, pod: Pod, manners: Manners, now: datetime) -> Plan:
@@ -73,22 +90,20 @@ class Kubelet:
         return Plan().then(Delete(PODS, key_of(pod), pod.metadata.uid, grace_seconds=0))
 
     def _admit(self, pod: Pod, manners: Manners, now: datetime) -> Plan:
-        node = self._nodes.reader.get(Key("", pod.spec.node_name))
-        if node is None:
+        name = pod.spec.node_name
+        if name not in self._picture.nodes:
             return NOTHING
         if not self._is_admitted(pod):
             started_at = self._begun(pod, START, now) + timedelta(seconds=manners.start)
             if now < started_at:
                 return Plan().wake(started_at)
-        others = self._pods.reader.where(BY_NODE, pod.spec.node_name)
-        admitted = (other for other in others if other is not pod and self._is_admitted(other))
-        room = noderoom.room_of(node, admitted)
-        demand = noderoom.demand_of(pod)
-        for short in room.shortages(demand):
-            used = room.used.get(short.name, 0)
-            return _status(pod, _refusal(short.name, demand.amounts[short.name], used, room))
-        self._begun(pod, ADMITTED, now)
-        return _status(pod, _running(pod, now))
+            tenant, room = tenants.measure(pod), self._picture.site(name).room
+            for short in room.lacks(tenant.demand):
+                return _status(pod, podstates.refused(short, tenant.demand, room))
+            self._begun(pod, ADMITTED, now)
+            self._picture.seat(tenant, name)
+        bad = (_complaint(pod, each) for each in lifetimes.complaints(pod))
+        return _status(pod, podstates.started(pod, now)).tell(*bad)
 
     def _is_admitted(self, pod: Pod) -> bool:
         """Whether the pod has its room, by its status or because we have just decided so."""
@@ -104,7 +119,19 @@ class Kubelet:
         return mark[2]
 
 
-def _status(pod: Pod, status: dict[str, JSON]) -> Plan:
+def _keep(pod: Pod, now: datetime) -> Plan:
+    """What is to be said of a pod that has its place, if anything, and when to look at it again."""
+    news, due = lifetimes.news(pod, now)
+    if news is None and not podmaking.is_ready(pod) and lifetimes.runs(pod):
+        news = podstates.ready_again(now)
+    return (_status(pod, news) if news is not None else Plan()).wake(due)
+
+
+def _complaint(pod: Pod, words: str) -> Notice:
+    return Notice(PODS, pod, "InvalidAnnotation", words, EventType.WARNING)
+
+
+def _status(pod: Pod, status: podstates.State) -> Plan:
     patch = Patch(
         PODS,
         key_of(pod),
@@ -114,65 +141,3 @@ def _status(pod: Pod, status: dict[str, JSON]) -> Plan:
         uid=pod.metadata.uid,
     )
     return Plan().then(patch)
-
-
-def _refusal(name: str, requested: int, used: int, room: noderoom.NodeRoom) -> dict[str, JSON]:
-    """The words of a kubelet that cannot take a bound pod."""
-    capacity = room.allocatable.get(name, 0)
-    return {
-        "phase": "Failed",
-        "reason": f"OutOf{name}",
-        "message": "Pod was rejected: Node didn't have enough resource: "
-        f"{name}, requested: {requested}, used: {used}, capacity: {capacity}",
-    }
-
-
-def _running(pod: Pod, now: datetime) -> dict[str, JSON]:
-    at = instant.render(now)
-    address = _address(pod.metadata.uid)
-    conditions: list[JSON] = [
-        {"type": kind, "status": "True", "lastTransitionTime": at}
-        for kind in ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
-    ]
-    return {
-        "phase": "Running",
-        "startTime": at,
-        "hostIP": "127.0.0.1",
-        "hostIPs": [{"ip": "127.0.0.1"}],
-        "podIP": address,
-        "podIPs": [{"ip": address}],
-        "conditions": conditions,
-        "containerStatuses": [_container(container, at) for container in pod.spec.containers],
-        "initContainerStatuses": [
-            _container(container, at, done=not core.is_sidecar(container))
-            for container in pod.spec.init_containers
-        ],
-    }
-
-
-def _ready_again(now: datetime) -> dict[str, JSON]:
-    """What a kubelet says of a pod that others took for lost with its node."""
-    ready: JSON = {"type": "Ready", "status": "True", "lastTransitionTime": instant.render(now)}
-    return {"conditions": [ready]}
-
-
-def _container(container: Container, at: str, *, done: bool = False) -> JSON:
-    ended: JSON = {
-        "terminated": {"exitCode": 0, "reason": "Completed", "startedAt": at, "finishedAt": at}
-    }
-    running: JSON = {"running": {"startedAt": at}}
-    return {
-        "name": container.name,
-        "image": container.image,
-        "imageID": "",
-        "ready": True,
-        "started": not done,
-        "restartCount": 0,
-        "state": ended if done else running,
-    }
-
-
-def _address(uid: str) -> str:
-    """A stable address for a pod that has no network."""
-    a, b, c = hashlib.sha256(uid.encode()).digest()[:3]
-    return f"10.{a}.{b}.{c}"

@@ -69,7 +69,7 @@ class Machine:
 
 
 class Machines:
-    """All machines by name."""
+    """All machines by name; what befalls one that is not there, befalls nobody."""
 
     def __init__(self, manners: Manners = USUAL) -> None:
         self._manners = manners
@@ -98,19 +98,24 @@ class Machines:
 
     def lose(self, name: str) -> None:
         """Cuts a machine's power: no heartbeat, no kubelet."""
-        self._machines[name].on = False
-        self._tell(name)
+        machine = self._machines.get(name)
+        if machine is not None:
+            machine.on = False
+            self._tell(name)
 
     def recover(self, name: str) -> None:
         """Switches a lost machine on again."""
-        machine = self._machines[name]
-        machine.on, machine.silent_since = True, None
-        self._tell(name)
+        machine = self._machines.get(name)
+        if machine is not None:
+            machine.on, machine.silent_since = True, None
+            self._tell(name)
 
     def slow(self, name: str, manners: Manners) -> None:
         """Lets a machine's kubelet take its time from now on, or hurry again."""
-        self._machines[name].manners = manners
-        self._tell(name)
+        machine = self._machines.get(name)
+        if machine is not None:
+            machine.manners = manners
+            self._tell(name)
 
     def attend(self, who: str, listener: Listener) -> None:
         """Tells `listener` which machine has changed, in place of whoever attended under this name before."""

@@ -45,8 +45,8 @@ class NodeLifecycle:
         if self._leases is not None:
             nodes.follow(self._leases, _node_of)
         pods = manager.controller("taint-eviction", self._judge)
-        pods.follow(self._pods, lambda pod: (key_of(pod),) if pod.spec.node_name else ())
-        pods.follow(self._nodes, lambda node: map(key_of, self._on(node)))
+        pods.follow(self._pods, self._threatened)
+        pods.follow(self._nodes, lambda node: map(key_of, self._on(node)) if _expels(node) else ())
         self._heard: dict[str, _Beat] = {}
         """The last sign of life of each node."""
         self._tainted: dict[Key, tuple[str, datetime]] = {}
@@ -54,6 +54,12 @@ class NodeLifecycle:
 
     def _on(self, node: Node) -> Iterable[Pod]:
         return self._pods.reader.where(BY_NODE, node.metadata.name)
+
+    def _threatened(self, pod: Pod) -> Iterable[Key]:
+        """A pod whose node may drive it out, or did so until now; all others change often and are none of our business."""
+        node = self._nodes.reader.get(Key("", pod.spec.node_name)) if pod.spec.node_name else None
+        key = key_of(pod)
+        return (key,) if key in self._tainted or (node is not None and _expels(node)) else ()
 
     def _look(self, key: Key, now: datetime) -> Plan:
         node = self._nodes.reader.get(key)
@@ -93,7 +99,7 @@ class NodeLifecycle:
     def _judge(self, key: Key, now: datetime) -> Plan:
         pod = self._pods.reader.get(key)
         node = self._nodes.reader.get(Key("", pod.spec.node_name)) if pod is not None else None
-        taints = [each for each in node.spec.taints if each.effect == "NoExecute"] if node else []
+        taints = _expels(node) if node is not None else []
         if pod is None or not taints or pod.metadata.deletion_timestamp is not None:
             self._tainted.pop(key, None)
             return NOTHING
@@ -105,6 +111,11 @@ class NodeLifecycle:
             since = self._tainted[key] = pod.metadata.uid, now
         due = since[1] + stays
         return Plan().wake(due) if now < due else _eviction(pod, now)
+
+
+def _expels(node: Node) -> list[Taint]:
+    """The taints that drive pods out."""
+    return [taint for taint in node.spec.taints if taint.effect == "NoExecute"]
 
 
 def _node_of(lease: Lease) -> Iterable[Key]:

@@ -31,12 +31,20 @@ class PodCollector:
             BY_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ()
         )
         controller = manager.controller("pod-collector", self._turn, workers=4)
-        controller.follow(self._pods)
+        controller.follow(self._pods, self._forsaken)
         controller.follow(self._nodes, self._on)
         self._missing: dict[str, datetime] = {}
         """Since when nodes with pods are not to be seen."""
 
+    def _forsaken(self, pod: Pod) -> Iterable[Key]:
+        """A pod that may be for us: almost none is, and all change often."""
+        name, ends = pod.spec.node_name, pod.metadata.deletion_timestamp is not None
+        node = self._nodes.reader.get(Key("", name)) if name else None
+        ours = bool(name) or ends if node is None else ends and _is_out_of_service(node)
+        return (key_of(pod),) if ours else ()
+
     def _on(self, node: Node) -> Iterable[Key]:
+        self._missing.pop(node.metadata.name, None)
         return map(key_of, self._pods.reader.where(BY_NODE, node.metadata.name))
 
     async def _turn(self, key: Key, now: datetime) -> Plan:
@@ -46,7 +54,6 @@ class PodCollector:
         name, ends = pod.spec.node_name, pod.metadata.deletion_timestamp is not None
         node = self._nodes.reader.get(Key("", name)) if name else None
         if node is not None:
-            self._missing.pop(name, None)
             return _removal(pod, now) if ends and _is_out_of_service(node) else NOTHING
         if not name:
             return _removal(pod, now) if ends else NOTHING

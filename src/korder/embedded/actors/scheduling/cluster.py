@@ -1,12 +1,12 @@
-"""The scheduler's picture of the cluster: what each node offers, who sits where, and who has been promised a place.
+"""The picture of the cluster that a scheduler has: what each node offers, who sits where, and who has been promised a place.
 
 `actors.scheduler` feeds it with every change of a node or pod, and with its own decisions before the API server knows them: a
-pod that is being bound is *assumed* to sit on its node, so that no two get the same room. Sums are kept, never recounted: to add
-or remove a pod costs the same however many there are.
+pod that is being bound is *assumed* to sit on its node, so that no two get the same room. `actors.kubelet` keeps one of the pods it
+has admitted. Sums are kept, never recounted: to add or remove a pod costs the same however many there are.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from korder.api.core import Node
@@ -99,9 +99,10 @@ class Cluster:
     def promised_to(self, key: Key) -> str:
         return self._promises.get(key, "")
 
-    def promised(self, name: str) -> Iterable[Tenant]:
+    def promised(self, name: str) -> Collection[Tenant]:
         """The pods nominated to a node."""
-        return self._promised.get(name, {}).values()
+        there = self._promised.get(name)
+        return there.values() if there else ()
 
     def count(self, query: Query) -> Mapping[str, int]:
         """How many seated pods meet a query, by node; kept up to date from the first question on."""

@@ -4,6 +4,7 @@ The rules on node and room are `api.scheduling`'s; here they get the order in wh
 is the one that is reported) and the knowledge whether it would help to remove other pods, which preemption needs.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from korder.api import scheduling
@@ -26,13 +27,13 @@ _PORTS = Refusal(("node(s) didn't have free ports for the requested pod ports",)
 
 
 def unfit(tenant: Tenant, node: Node, room: NodeRoom) -> Refusal | None:
-    """What the node itself says to a pod."""
-    spec = tenant.pod.spec
-    if scheduling.cordoned(spec, node):
+    """What the node itself says to a pod; most nodes and pods ask for nothing, and are not asked about it."""
+    spec, offer = tenant.pod.spec, node.spec
+    if offer.unschedulable and scheduling.cordoned(spec, node):
         return _CORDONED
-    if scheduling.tainted(spec, node):
+    if offer.taints and scheduling.tainted(spec, node):
         return _TAINTED
-    if not chosen(tenant, node):
+    if (spec.node_selector or spec.affinity) and not chosen(tenant, node):
         return _MISMATCH
     if tenant.demand.ports and room.taken_ports(tenant.demand):
         return _PORTS
@@ -68,15 +69,16 @@ def pinned_to(tenant: Tenant) -> frozenset[str] | None:
 
 
 def _short(tenant: Tenant, room: NodeRoom) -> Refusal | None:
-    short = room.shortages(tenant.demand)
+    short = room.lacks(tenant.demand)
     if not short:
         return None
-    amounts = tenant.demand.amounts
-    never = any(
-        each.name != "pods" and amounts[each.name] > room.allocatable.get(each.name, 0)
-        for each in short
-    )
-    reasons = tuple(
-        "Too many pods" if each.name == "pods" else f"Insufficient {each.name}" for each in short
-    )
-    return Refusal(reasons, never)
+    amounts, offered = tenant.demand.amounts, room.allocatable
+    never = any(name != "pods" and amounts[name] > offered.get(name, 0) for name in short)
+    return _shortage(tuple(short), never=never)
+
+
+@lru_cache(maxsize=1024)
+def _shortage(short: tuple[str, ...], *, never: bool) -> Refusal:
+    """Says what is short; the same few words come from very many nodes."""
+    reasons = ("Too many pods" if name == "pods" else f"Insufficient {name}" for name in short)
+    return Refusal(tuple(reasons), never)

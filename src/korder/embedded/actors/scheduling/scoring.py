@@ -52,11 +52,13 @@ def _wishes(
 def _room(tenant: Tenant, cluster: Cluster, name: str) -> float:
     """How much would be left, and how evenly cpu and memory would be used."""
     room, amounts = cluster.site(name).room, tenant.demand.amounts
-    shares = [
-        min((room.used.get(resource, 0) + amounts.get(resource, 0)) / offered, 1.0)
-        for resource in ("cpu", "memory")
-        if (offered := room.allocatable.get(resource, 0))
-    ]
+    offered, used = room.allocatable, room.used
+    cpu, memory = offered.get("cpu", 0), offered.get("memory", 0)
+    shares = []
+    if cpu:
+        shares.append(min((used.get("cpu", 0) + amounts.get("cpu", 0)) / cpu, 1.0))
+    if memory:
+        shares.append(min((used.get("memory", 0) + amounts.get("memory", 0)) / memory, 1.0))
     if not shares:
         return 0.0
     mean = sum(shares) / len(shares)

@@ -6,7 +6,7 @@ them or depend on them, and they may yet go elsewhere.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from korder.api.core import Node
 from korder.api.noderoom import NodeRoom
@@ -20,8 +20,7 @@ from korder.embedded.actors.scheduling.tenants import Tenant
 Views = tuple[Spread | Neighbours, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(NamedTuple):
     """A node as it is, or as it would be with other pods on it."""
 
     node: Node
@@ -73,10 +72,14 @@ class Trial:
 
     def judge(self, scene: Scene) -> Refusal | None:
         """Tries a scene with the pods nominated to its node, and without them."""
-        rivals = [
-            rival
-            for rival in self.cluster.promised(scene.node.metadata.name)
-            if rival.priority >= self.tenant.priority and rival.key != self.tenant.key
-        ]
-        objection = scene.with_pods(rivals).refusal(self.tenant) if rivals else None
-        return objection or scene.refusal(self.tenant)
+        promised = self.cluster.promised(scene.node.metadata.name)
+        if promised:
+            rivals = [
+                rival
+                for rival in promised
+                if rival.priority >= self.tenant.priority and rival.key != self.tenant.key
+            ]
+            objection = scene.with_pods(rivals).refusal(self.tenant) if rivals else None
+            if objection is not None:
+                return objection
+        return scene.refusal(self.tenant)
