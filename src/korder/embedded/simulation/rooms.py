@@ -5,7 +5,7 @@ it, which schedulers must respect, and of those its kubelet has started, which t
 has resources, however many pods and nodes there are.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -99,13 +99,6 @@ class Rooms:
         site = self._sites.get(name)
         if site is not None and not site.stands and not site.pods:
             del self._sites[name]
-
-
-def with_nominated(room: NodeRoom, pods: Iterable[Pod]) -> NodeRoom:
-    """The room if these pods were there too."""
-    for pod in pods:
-        room = room.with_pod(noderoom.demand_of(pod))
-    return room
 
 
 def _is_charged(pod: Pod) -> bool:

@@ -1,7 +1,21 @@
 """All invariants of pods and workloads; the engine hands them to its `Auditor`, domains add theirs."""
 
 from korder.embedded.simulation.invariant import CALM, Invariant, Tolerance
-from korder.embedded.simulation.invariants import binding, capacity, identity, lifecycle
+from korder.embedded.simulation.invariants import (
+    binding,
+    capacity,
+    headcount,
+    identity,
+    jobs,
+    leases,
+    leftovers,
+    lifecycle,
+    rollouts,
+    running,
+    settled,
+    statefulsets,
+    waiting,
+)
 
 
 def standard(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
@@ -17,4 +31,21 @@ def standard(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
         binding.SuitableNode(tolerance),
         capacity.NoOverbooking(tolerance),
         capacity.KubeletsRefuse(tolerance),
+        running.FinishedForGood(),
+        leases.OneHolder(),
+        headcount.NoneTooMany(tolerance),
+        statefulsets.NumbersInOrder(tolerance),
+        rollouts.RolloutInBounds(tolerance),
+        jobs.CountedOnce(),
+        jobs.DeadlineKept(tolerance),
+        jobs.ExpiryKept(tolerance),
+        waiting.BoundPodsRun(),
+        waiting.NobodyForgotten(),
+        settled.ReplicaSetsSettle(),
+        settled.DeploymentsSettle(),
+        settled.StatefulSetsSettle(),
+        settled.DaemonSetsSettle(),
+        settled.JobsSettle(),
+        leftovers.NoOrphans(),
+        leftovers.NothingHalfGone(),
     )

@@ -27,6 +27,8 @@ class GenerationsCount(Invariant):
         if old is None or new is None or change.resource in _UNCOUNTED:
             return
         was, now = old.metadata.generation, new.metadata.generation
+        if not was:
+            return
         begins = old.metadata.deletion_timestamp is None is not new.metadata.deletion_timestamp
         edited = _wanted(change.before, change.resource) != _wanted(change.after, change.resource)
         steps = int(begins) + int(edited)
@@ -34,7 +36,7 @@ class GenerationsCount(Invariant):
             change.resource == "deployments.apps"
             and old.metadata.annotations != new.metadata.annotations
         )
-        if was and now - was != steps and not (noted and now - was == 1):
+        if now - was != steps and not (noted and now - was == 1):
             why = "what is wanted changed" if edited else "nothing that is wanted changed"
             why = "its deletion began" if begins else why
             told = f"the generation went from {was} to {now} when {why}"
@@ -42,7 +44,7 @@ class GenerationsCount(Invariant):
 
 
 class DeletionIsFinal(Invariant):
-    """A grace can be cut short, never lengthened or taken back."""
+    """A grace can be cut short, never lengthened; of one that is long over the timestamp may move up to now."""
 
     name = "deletion-is-final"
     promise = "A deletion that has begun is neither taken back nor put off."
@@ -55,7 +57,7 @@ class DeletionIsFinal(Invariant):
         was, now = old.metadata.deletion_timestamp, new.metadata.deletion_timestamp
         if now is None:
             yield Broken("its deletionTimestamp is gone", (subject_of(change),))
-        elif now > was:
+        elif now > max(was, change.at):
             yield Broken(f"its deletionTimestamp moved from {was} to {now}", (subject_of(change),))
 
 
