@@ -174,6 +174,14 @@ def test_what_a_scheduler_could_not_foresee_is_not_its_fault(
     assert len(story.broken) == 1
 
 
+def test_room_that_grew_excuses_nobody() -> None:
+    story = Story(NoOverbooking())
+    story.tell(NODE)
+    bind(story, WEB)
+    bind(story, OTHER)
+    assert story.broken == ["it was bound to node node-1 and takes cpu 2 of 1"]
+
+
 def test_a_kubelet_refuses_what_does_not_fit() -> None:
     story = full(KubeletsRefuse())
     late = OTHER.on("node-1")

@@ -114,13 +114,20 @@ def test_random_legal_histories_break_no_promise(seed: int, nodes: int) -> None:
     assert cluster.story.broken == []
 
 
+def live(story: Story) -> None:
+    pod = a_pod("web").requesting(cpu="1")
+    story.tell(pod)
+    story.tell(pod.on("node-1"), by="scheduler")
+    story.lose(pod)
+
+
 def calls_per_life(size: int) -> int:
     """How many functions are called for a pod that comes, is bound and goes, among `size` nodes with four pods each."""
     story = Story(*standard())
     story.tell(*(a_node(f"node-{n}") for n in range(size)))
     story.tell(*(a_pod(f"old-{n}").on(f"node-{n % size}") for n in range(4 * size)))
     story.wait(60)
-    pod = a_pod("web").requesting(cpu="1")
+    live(story)
     calls = 0
 
     def count(frame: object, event: str, arg: object) -> None:
@@ -129,9 +136,7 @@ def calls_per_life(size: int) -> int:
 
     sys.setprofile(count)
     try:
-        story.tell(pod)
-        story.tell(pod.on("node-1"), by="scheduler")
-        story.lose(pod)
+        live(story)
     finally:
         sys.setprofile(None)
     return calls

@@ -70,6 +70,7 @@ LARGE = a_pod("web").requesting(cpu="5").but(UNSCHEDULABLE)
         ),
         pytest.param(SMALL.on("node-1"), NODE, id="bound"),
         pytest.param(SMALL.deleted_at(START), NODE, id="going"),
+        pytest.param(a_pod("web").but({"spec": {"schedulerName": "mine"}}), NODE, id="not ours"),
         pytest.param(
             SMALL.but({"spec": {"affinity": {"podAffinity": {"x": []}}}}), NODE, id="choosy"
         ),

@@ -5,7 +5,7 @@ it, which schedulers must respect, and of those its kubelet has started, which t
 has resources, however many pods and nodes there are.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -52,11 +52,11 @@ class Rooms:
         return self._sites.get(pod.spec.node_name, _Site()).pods.get(key_of(pod), Demand({}))
 
     def surprised_at(self, node: str) -> datetime | None:
-        """When the room on the node last changed in a way no scheduler decided: also when a pod came that named the node."""
+        """When the node last lost room and no scheduler had decided it: also when a pod came that named the node."""
         return self._sites.get(node, _Site()).surprised_at
 
     def resized_at(self, node: str) -> datetime | None:
-        """When the node itself last changed its size, or a pod on it did."""
+        """When the node itself last shrank, or a pod on it grew."""
         return self._sites.get(node, _Site()).resized_at
 
     def node_changed(self, old: Node | None, new: Node | None, at: datetime) -> None:
@@ -67,7 +67,7 @@ class Rooms:
         site.stands = new is not None
         site.bound = site.bound.with_node(new or Node())
         site.started = site.started.with_node(new or Node())
-        if site.bound.allocatable != before:
+        if _exceed(before, site.bound.allocatable):
             site.surprised_at = site.resized_at = at
         self._sweep(name)
 
@@ -80,7 +80,7 @@ class Rooms:
             site.bound = site.bound.with_pod(demand)
             if _is_started(new):
                 site.started = site.started.with_pod(demand)
-            if was is not None and was != demand:
+            if was is not None and _exceed(demand.amounts, was.amounts):
                 site.surprised_at = site.resized_at = at
             elif old is None:
                 site.surprised_at = at
@@ -99,6 +99,10 @@ class Rooms:
         site = self._sites.get(name)
         if site is not None and not site.stands and not site.pods:
             del self._sites[name]
+
+
+def _exceed(some: Mapping[str, int], others: Mapping[str, int]) -> bool:
+    return any(amount > others.get(name, 0) for name, amount in some.items())
 
 
 def _is_charged(pod: Pod) -> bool:

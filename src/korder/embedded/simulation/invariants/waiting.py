@@ -12,6 +12,7 @@ from korder.embedded.simulation.changes import Subject
 from korder.embedded.simulation.invariant import Broken, Invariant
 from korder.embedded.simulation.view import View
 
+_SCHEDULER = "default-scheduler"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -38,7 +39,7 @@ class BoundPodsRun(Invariant):
 
 
 class NobodyForgotten(Invariant):
-    """Pods whose place depends on other pods (affinity between pods, spread) are not judged."""
+    """Not judged are pods of other schedulers, and those whose place depends on other pods (affinity between pods, spread)."""
 
     name = "nobody-forgotten"
     promise = "At rest a pod waits only if no ready node can take it, and says so in its status."
@@ -63,7 +64,8 @@ class NobodyForgotten(Invariant):
 
 
 def _waits(pod: Pod) -> bool:
-    return not pod.spec.node_name and facts.is_active(pod)
+    ours = pod.spec.scheduler_name in ("", _SCHEDULER)
+    return ours and not pod.spec.node_name and facts.is_active(pod)
 
 
 def _silence(pod: Pod) -> Iterable[Broken]:
