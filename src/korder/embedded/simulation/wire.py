@@ -161,7 +161,7 @@ class Arrived:
         if not self.ended:
             self.ended = True
             self._wake()
-            self._on_end()
+            self._tell()
 
     def on_end(self, callback: Callable[[], object]) -> None:
         self._on_end = callback
@@ -179,15 +179,19 @@ class Arrived:
             await self._waiting
 
     async def close(self) -> None:
-        self._on_end, end = _nothing, self._on_end
         self.ended = True
-        end()
+        self._tell()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def _tell(self) -> None:
+        """Tells of the end, once: a stream that was cut is closed later all the same."""
+        self._on_end, end = _nothing, self._on_end
+        end()
 
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():

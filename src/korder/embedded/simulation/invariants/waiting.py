@@ -1,0 +1,100 @@
+"""Pods at rest: those that have a place run, and those that wait really have no place and say why."""
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from korder.api import core, noderoom, scheduling
+from korder.api.core import NODES, PODS, Node, Pod
+from korder.api.meta import JSON, Key
+from korder.api.noderoom import NodeRoom
+from korder.embedded.simulation import facts
+from korder.embedded.simulation.changes import Subject
+from korder.embedded.simulation.invariant import Broken, Invariant
+from korder.embedded.simulation.view import View
+
+_SCHEDULER = "default-scheduler"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def subject_of(pod: Pod) -> Subject:
+    """Names a pod for a report."""
+    return Subject(str(PODS), pod.metadata.namespace, pod.metadata.name)
+
+
+class BoundPodsRun(Invariant):
+    """A node that is lost runs nothing, and what it does not run need not be ready."""
+
+    name = "bound-pods-run"
+    promise = "At rest every pod on a ready node is ready, or is finished."
+    reads = (PODS, NODES)
+
+    def at_rest(self, view: View) -> Iterable[Broken]:
+        for pod in view.of(PODS).all():
+            node = view.of(NODES).get(Key("", pod.spec.node_name))
+            if node is None or not core.is_ready(node) or not facts.is_active(pod):
+                continue
+            if not facts.is_ready(pod):
+                told = f"it is {pod.status.phase or 'nothing'} on node {pod.spec.node_name}, and not ready"
+                yield Broken(told, (subject_of(pod),))
+
+
+class NobodyForgotten(Invariant):
+    """Not judged are pods of other schedulers, and those whose place depends on other pods (affinity between pods, spread)."""
+
+    name = "nobody-forgotten"
+    promise = "At rest a pod waits only if no ready node can take it, and says so in its status."
+    reads = (PODS, NODES)
+
+    def at_rest(self, view: View) -> Iterable[Broken]:
+        waiting = [pod for pod in view.of(PODS).all() if _waits(pod)]
+        promised: dict[str, list[Pod]] = {}
+        for pod in waiting:
+            promised.setdefault(pod.status.nominated_node_name, []).append(pod)
+        shunned = any(pod.spec.node_name and _shuns(pod) for pod in view.of(PODS).all())
+        for pod in waiting:
+            yield from _silence(pod)
+            if shunned or _is_choosy(pod) or pod.spec.scheduling_gates:
+                continue
+            for node in view.of(NODES).all():
+                room = _room(pod, node, view, promised.get(node.metadata.name, ()))
+                if core.is_ready(node) and not scheduling.why_not(pod, node, room):
+                    about = subject_of(pod), Subject(str(NODES), "", node.metadata.name)
+                    yield Broken(f"it waits although node {node.metadata.name} can take it", about)
+                    break
+
+
+def _waits(pod: Pod) -> bool:
+    ours = pod.spec.scheduler_name in ("", _SCHEDULER)
+    return ours and not pod.spec.node_name and facts.is_active(pod)
+
+
+def _silence(pod: Pod) -> Iterable[Broken]:
+    told = core.reported(pod.status.conditions, "PodScheduled")
+    reason = "SchedulingGated" if pod.spec.scheduling_gates else "Unschedulable"
+    if told is None or (told.status, told.reason) != ("False", reason):
+        said = f"{told.status} {told.reason}".strip() if told is not None else "nothing"
+        yield Broken(f"it waits but says {said} of its scheduling", (subject_of(pod),))
+
+
+def _room(pod: Pod, node: Node, view: View, promised: Iterable[Pod]) -> NodeRoom:
+    """What a node has left for a pod, if those go there that have been promised a place and are as urgent."""
+    room = view.rooms.bound(node.metadata.name)
+    for rival in promised:
+        if rival is not pod and (rival.spec.priority or 0) >= (pod.spec.priority or 0):
+            room = room.with_pod(noderoom.demand_of(rival))
+    return room
+
+
+def _is_choosy(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    hard = any(
+        each.when_unsatisfiable == "DoNotSchedule" for each in pod.spec.topology_spread_constraints
+    )
+    return hard or (affinity is not None and (affinity.pod_affinity is not None or _shuns(pod)))
+
+
+def _shuns(pod: Pod) -> bool:
+    """Whether a pod keeps others away from where it is."""
+    affinity = pod.spec.affinity
+    against = affinity.pod_anti_affinity if affinity is not None else None
+    return bool(cast("Mapping[str, JSON]", against or {}).get(_REQUIRED))
