@@ -63,8 +63,8 @@ def phase(body: Body, was: Phase) -> Phase:
 
 
 def reason(body: Body) -> str:
-    """Why a pod waits, in the scheduler's words; what it says of preemption is left out."""
+    """Why a pod waits: the scheduler's first sentence; others tell what else it tried in vain."""
     scheduled = condition(body, "PodScheduled")
     if scheduled.get("status") != "False":
         return ""
-    return str(scheduled.get("message") or "").partition(" preemption: ")[0].rstrip(". ")
+    return str(scheduled.get("message") or "").partition(". ")[0].rstrip(".")

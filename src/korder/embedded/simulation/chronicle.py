@@ -6,7 +6,7 @@ are told with the workload at the top of their owners, bare ones grouped by name
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from korder.api import codec, core, noderoom
@@ -64,7 +64,9 @@ class Chronicle:
         self._happenings = Happenings()
 
     def see(self, change: Change) -> None:
-        """One more commit."""
+        """One more commit; what came before the start counts as its first instant."""
+        if change.at < self._division.start:
+            change = replace(change, at=self._division.start)
         if change.resource == "pods":
             self._see_pod(change)
         elif change.resource == "nodes":

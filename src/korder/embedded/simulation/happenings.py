@@ -57,7 +57,7 @@ class Happenings:
         nodes, self._nodes = self._nodes, None
         if nodes is None:
             return
-        first, *others = nodes.names
+        first, *others = sorted(nodes.names, key=lambda name: (len(name), name))
         name = f"{first} … {others[-1]}" if others else first
         count = f" ({len(nodes.names)} nodes)" if others else ""
         bad = nodes.what in ("lost", "removed")
