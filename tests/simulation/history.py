@@ -7,6 +7,7 @@ from korder.api.meta import JSON, HasMetadata, Kind
 from korder.embedded.simulation.changes import Change
 from korder.embedded.simulation.chronicle import Chronicle
 from korder.embedded.simulation.lines import Name
+from korder.embedded.simulation.report import Report, Run
 from korder.embedded.simulation.timeline import Timeline
 from korder.testing.builders import Builder, a_node, a_pod
 
@@ -73,7 +74,7 @@ class History:
         )
         self.put(below.but(_owned("Deployment", name)), by="controllers")
 
-    def pod(  # noqa: PLR0917  a pod in one line
+    def pod(
         self,
         name: str,
         owner: tuple[str, str] | None = None,
@@ -105,6 +106,21 @@ class History:
 
     def told(self) -> Timeline:
         return self.chronicle.tell(self.end)
+
+
+def a_report(told: Timeline) -> Report:
+    """The report of a run of which only its timeline matters."""
+    run = Run(
+        seed=1,
+        faults=0.0,
+        nodes=2,
+        manifests=1,
+        strikes=0,
+        writes=10,
+        digest="d1" * 32,
+        command="korder simulate --nodes 2",
+    )
+    return Report(run=run, timeline=told)
 
 
 def _owned(kind: str, name: str) -> dict[str, JSON]:

@@ -222,7 +222,7 @@ class Chronicle:
         )
 
     def _hear(self, at: datetime, line: Line, text: str, *, bad: bool) -> None:
-        kind, namespace, name = line.name
+        kind, namespace, name = line.shown
         shown = f"{namespace}/{name}"
         self._happenings.add(Happening(at=at, kind=kind, name=shown, text=text, bad=bad))
 

@@ -64,9 +64,19 @@ class Line:
         self._ended_at: datetime | None = None
         self._goal = Goal()
         self._lost: list[str] = []
+        self._pods: tuple[str, ...] = ()
+        """The first two names of pods that nobody owns."""
         self._trouble = ""
         self._gap: _Gap | None = None
         self._bar = Bar(division, at)
+
+    @property
+    def shown(self) -> Name:
+        """What people call it: pods that nobody owns by their own name while there is but one."""
+        if self.name.kind != POD or not self._pods:
+            return self.name
+        first, *others = self._pods
+        return self.name._replace(name=f"{self.name.name}-*" if others else first)
 
     @property
     def wanted(self) -> int:
@@ -110,6 +120,7 @@ class Line:
         self.crew.make(at, uid, name)
         if self.name.kind == POD:
             self.deleted_at = None
+            self._pods = tuple(dict.fromkeys((*self._pods, name)))[:2]
         self._judge(at)
 
     def move(self, at: datetime, uid: str, phase: Phase, why: str) -> None:
@@ -216,7 +227,7 @@ class Line:
     def told(self, end: datetime) -> Workload:
         """The whole story, at the end of the run."""
         self._pass(end)
-        kind, namespace, name = self.name
+        kind, namespace, name = self.shown
         return Workload(
             kind=kind,
             namespace=namespace,
@@ -240,7 +251,7 @@ class Line:
     def promise(self) -> Promise:
         """Whether it has what it wants, at the end of the run."""
         kept, text = self._verdict()
-        kind, namespace, name = self.name
+        kind, namespace, name = self.shown
         return Promise(kind=kind, namespace=namespace, name=name, kept=kept, text=text)
 
     def _verdict(self) -> tuple[bool, str]:

@@ -1,21 +1,17 @@
 """What happened when: the result of a run as a small value that can be printed, stored and compared.
 
-`chronicle` distils it from the changes of a run; `page` and the command line show it. Its JSON form is public and described field
-by field in docs/simulation.md: fields may be added, none is renamed. Its size depends on how many workloads there are and on
-`BUCKETS`, not on how many pods came and went or how long the run was.
+`chronicle` distils it from the changes of a run; `report`, `page` and the command line show it. Its size depends on how many workloads
+there are and on `BUCKETS`, not on how many pods came and went or how long the run was.
 """
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-
-import msgspec
 
 from korder.api import duration
 from korder.api.meta import Base
 
 _TICK = timedelta(microseconds=1)
 
-FORMAT = 1
 BUCKETS = 300
 """Into how many parts the time of a run is divided for pictures."""
 
@@ -175,17 +171,6 @@ class Timeline(Told):
     workloads: tuple[Workload, ...]
     folded: tuple[Folded, ...]
     use: Use
-    format: int = FORMAT
-
-
-def encode(timeline: Timeline) -> bytes:
-    """The public JSON form."""
-    return msgspec.json.format(msgspec.json.encode(timeline), indent=2)
-
-
-def decode(text: bytes) -> Timeline:
-    """Reads what `encode` wrote."""
-    return msgspec.json.decode(text, type=Timeline)
 
 
 def clock(at: datetime, start: datetime, end: datetime) -> str:
