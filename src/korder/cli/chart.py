@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from korder.api.quantity import Format, Quantity
+from korder.embedded.simulation.curves import amount
 from korder.embedded.simulation.timeline import (
     Happening,
     Series,
@@ -92,18 +92,11 @@ def _titles(workload: Workload) -> tuple[str, str, str]:
 def _amounts(series: Series) -> tuple[str, str, str]:
     most = max(series.peak, default=0.0)
     share = max(_shares(series), default=0.0)
-    family = Format.BINARY_SI if series.resource == "memory" else Format.DECIMAL_SI
-    least, largest = min(series.allocatable), max(series.allocatable)
-    offered = _quantity(largest, family)
-    if least < largest:
-        offered = f"{_quantity(least, family)} to {offered}"
-    return series.resource, f"{_quantity(most, family)} of {offered}", f"{share:.0%}"
-
-
-def _quantity(amount: float, family: Format) -> str:
-    if family is Format.BINARY_SI:
-        return f"{amount / 2**30:,.4g}Gi"
-    return str(Quantity(round(amount * 1000) * 10**6))
+    offered = [
+        amount(series.resource, each) for each in (min(series.allocatable), max(series.allocatable))
+    ]
+    told = " to ".join(dict.fromkeys(offered))
+    return series.resource, f"{amount(series.resource, most)} of {told}", f"{share:.0%}"
 
 
 def _shares(series: Series) -> list[float]:
