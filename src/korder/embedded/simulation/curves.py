@@ -5,8 +5,6 @@
 
 from collections.abc import Sequence
 
-from korder.api.quantity import Quantity
-
 _GIBI = 2**30
 
 
@@ -14,7 +12,7 @@ def amount(resource: str, value: float) -> str:
     """So much of a resource."""
     if resource == "memory":
         return f"{value / _GIBI:,.4g}Gi"
-    return str(Quantity(round(value * 1000) * 10**6))
+    return f"{value:,.6g}"
 
 
 def curve(values: Sequence[float], top: float, across: int) -> str:
