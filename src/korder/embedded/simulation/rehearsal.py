@@ -49,13 +49,27 @@ async def _rehearse(bodies: Sequence[Body], now: datetime) -> list[str]:
 async def _apply(client: Client, bodies: Sequence[Body]) -> list[str]:
     catalog, refusals = await served.discover(client), list[str]()
     defined = set[str]()
+    await _apply_one(client, catalog, _account("default"))
     for body in bodies:
         kind = str(body.get("kind"))
         if kind in defined and catalog.of(str(body.get("apiVersion")), kind) is None:
             catalog = await _awaited(client, body)
         refusals.append(await _apply_one(client, catalog, body))
         defined |= _defines(body)
+        if kind == "Namespace" and not refusals[-1]:
+            await _apply_one(client, catalog, _account(_name(body)))
     return refusals
+
+
+def _account(namespace: str) -> Body:
+    """What a controller would give to every namespace."""
+    meta: JSON = {"name": "default", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}
+
+
+def _name(body: Body) -> str:
+    meta = body.get("metadata")
+    return str(meta.get("name")) if isinstance(meta, dict) else ""
 
 
 async def _apply_one(client: Client, catalog: Catalog, body: Body) -> str:
@@ -66,7 +80,7 @@ async def _apply_one(client: Client, catalog: Catalog, body: Body) -> str:
     meta = body.get("metadata")
     meta = meta if isinstance(meta, dict) else {}
     namespace = str(meta.get("namespace") or "default") if found.kind.namespaced else ""
-    key = Key(namespace, str(meta.get("name")))
+    key = Key(namespace, _name(body))
     try:
         await client.patch(found.kind, key, dict(body), PatchType.APPLY, force=True)
     except ApiError as error:
