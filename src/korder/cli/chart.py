@@ -53,7 +53,7 @@ def lines(told: Timeline, width: int = WIDTH) -> list[Text]:
     """The whole timeline, line by line."""
     chosen = _chosen(told.workloads)
     used = [each for each in told.use.series if any(each.allocatable)]
-    titles = [_titles(each) for each in chosen] + [_amounts(each) for each in used]
+    titles = [*map(_titles, chosen), *map(_amounts, used), _waits(told)]
     widths = [
         min(max((cell_len(labels[i]) for labels in titles), default=0), most)
         for i, most in enumerate(_LONGEST)
@@ -137,12 +137,14 @@ def _curve(shares: Sequence[float], room: int) -> Text:
     return text
 
 
+def _waits(told: Timeline) -> tuple[str, str, str]:
+    return "waiting", f"{max(told.use.waiting, default=0)} pods at most", ""
+
+
 def _waiting(told: Timeline, room: int) -> _Row:
     most = max(told.use.waiting, default=0)
-    shares = [count / most if most else 0.0 for count in told.use.waiting]
-    curve = _curve(shares, room)
-    text = Text(curve.plain, style="yellow")
-    return _Row(("waiting", f"{most} pods at most", ""), text)
+    curve = _curve([count / most if most else 0.0 for count in told.use.waiting], room)
+    return _Row(_waits(told), Text(curve.plain, style="yellow"))
 
 
 def _axis(told: Timeline, room: int) -> Text:

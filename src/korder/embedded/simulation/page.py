@@ -125,36 +125,30 @@ def _workloads(told: Timeline) -> str:
         f"went; the longest wait was {lasting(each.longest_wait_seconds)}.</p>"
         for each in told.folded
     )
-    heads = "".join(f'<th scope="col"{of}>{title}</th>' for title, of in _COLUMNS)
+    heads = "".join(f'<th scope="col">{title}</th>' for title in _COLUMNS)
     return (
-        f"<section><h2>Workloads<small>{len(told.workloads):,}</small></h2>\n<table><thead><tr>{heads}"
-        f'<th scope="col" class="p">{_axis(told)}</th></tr></thead><tbody>\n'
+        f"<section><h2>Workloads<small>{len(told.workloads):,}</small></h2>\n<table class=wl><thead><tr>"
+        f'{heads}<th scope="col">{_axis(told)}</th></tr></thead><tbody>\n'
         + "\n".join(rows)
         + f"\n</tbody></table>\n{folded}{_legend(told)}</section>"
     )
 
 
-_COLUMNS = (
-    ("Kind", ""),
-    ("Name", ""),
-    ("Runs", ' class="c"'),
-    ("Wanted at", ' class="wide"'),
-    ("Longest wait", ' class="wide"'),
-)
+_COLUMNS = ("Kind", "Name", "Runs", "Wanted at", "Longest wait")
 
 
 def _workload(told: Timeline, workload: Workload, reason: str) -> str:
+    """One row; there may be a thousand, so everything that can be left to the style sheet is."""
     said = {State.DONE: "done", State.FAILED: "failed", State.IDLE: "none"}
     runs = said.get(workload.state, f"{workload.running}/{workload.wanted}")
     wait = workload.longest_wait
     waited = lasting(wait.seconds) if wait is not None else "none"
-    why = f'<span class="why">{escape(reason)}</span>' if reason else ""
-    broken = ' class="c x"' if workload.waiting and workload.promised else ' class="c"'
+    why = f"<i>{escape(reason)}</i>" if reason else ""
+    broken = " class=x" if workload.waiting and workload.promised else ""
     return (
-        f'<tr><td class="k">{escape(workload.kind)}<td class="w">{escape(workload.title)}{why}'
-        f'<td{broken}>{"deleted" if workload.deleted_at else runs}<td class="n wide">'
-        f'{_clock(told, workload.wanted_at)}<td class="n wide">{waited}<td class="grid">'
-        f"{_bar(told, workload.spans)}"
+        f"<tr><td>{escape(workload.kind)}<td>{escape(workload.title)}{why}"
+        f"<td{broken}>{'deleted' if workload.deleted_at else runs}"
+        f"<td>{_clock(told, workload.wanted_at)}<td>{waited}<td>{_bar(told, workload.spans)}"
     )
 
 
@@ -171,8 +165,8 @@ def _bar(told: Timeline, spans: Iterable[Span]) -> str:
         begin, end = _x(told, span.start), _x(told, span.end)
         name = _STATES[span.state][0]
         strokes[name] = strokes.get(name, "") + f"M{begin} 5H{max(end, begin + 2)}"
-    paths = "".join(f'<path class="{name}" d="{path}"/>' for name, path in strokes.items())
-    return f'<svg class="b" viewBox="0 0 {_ACROSS} 10" preserveAspectRatio="none">{paths}</svg>'
+    paths = "".join(f'<path class={name} d="{path}"/>' for name, path in strokes.items())
+    return f'<svg viewBox="0 0 {_ACROSS} 10" preserveAspectRatio=none>{paths}</svg>'
 
 
 def _x(told: Timeline, at: datetime) -> int:
