@@ -61,7 +61,7 @@ def test_the_page_is_whole_and_says_the_verdict_first() -> None:
     read = Reader(a_page())
     assert set(read.open) <= OPTIONAL
     assert read.said("title") == "Not kept: korder simulate, Monday 5 January 2026"
-    assert read.said("h1").startswith("Not keptDeployment default/web wants 2, has 1")
+    assert read.said("h1").startswith("Not kept Deployment default/web wants 2, has 1")
 
 
 def test_the_tables_say_what_the_pictures_show() -> None:

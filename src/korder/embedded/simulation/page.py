@@ -78,7 +78,7 @@ def _head(told: Timeline, run: Run, verdict: str) -> str:
         f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items()
     )
     return (
-        f"<header><h1><span>{verdict}</span>{escape(told.verdict)}</h1>\n<dl>{listed}</dl></header>"
+        f"<header><h1><span>{verdict}</span> {escape(told.verdict)}</h1>\n<dl>{listed}</dl></header>"
     )
 
 
