@@ -10,8 +10,17 @@ from typer.core import TyperGroup, TyperOption
 
 from korder.cli.main import VERBS, command
 
+pytestmark = pytest.mark.timeout(60)  # the first of them imports the whole command
+
 TREE = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/embedded.md", "docs/testing.md")
+DOCUMENTS = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/embedded.md",
+    "docs/simulation.md",
+    "docs/testing.md",
+)
 _TYPED = re.compile(r"(?:`|^\$ )(?:\.venv/bin/)?(korder [a-z][^`\n]*)", re.MULTILINE)
 _MADE = re.compile(r"(?:`|^\$ )make ([a-z0-9-]+)", re.MULTILINE)
 
@@ -52,5 +61,17 @@ def test_the_table_of_flags_is_that_of_the_command() -> None:
 
 
 def test_every_verb_is_told() -> None:
-    text = (TREE / "README.md").read_text() + (TREE / "docs/embedded.md").read_text()
+    text = "".join((TREE / name).read_text() for name in DOCUMENTS)
     assert [verb for verb in VERBS if verb not in text] == []
+
+
+def test_the_table_of_flags_of_simulate_is_that_of_the_command() -> None:
+    text = (TREE / "docs/simulation.md").read_text().partition("## The shape")[0]
+    told = set(re.findall(r"`(--[a-z-]+)", text))
+    options = [
+        option
+        for option in the_command("simulate").commands["simulate"].params
+        if isinstance(option, TyperOption)
+    ]
+    assert {option.opts[0] for option in options} <= told
+    assert told <= {option.opts[0] for option in options}

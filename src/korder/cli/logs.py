@@ -1,5 +1,7 @@
 """How a korder process logs: a constant message with keys and values, as text for people or JSON for machines."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 import logging
 import sys
@@ -35,3 +37,15 @@ def configure(style: LogFormat, *, quiet: bool = False) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Keeps back all logging but of catastrophes while the block runs."""
+    before = structlog.get_config()
+    nothing = structlog.make_filtering_bound_logger(logging.CRITICAL)
+    structlog.configure(wrapper_class=nothing, cache_logger_on_first_use=False)
+    try:
+        yield
+    finally:
+        structlog.configure(**before)

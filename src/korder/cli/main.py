@@ -21,6 +21,7 @@ VERBS = (
     "describe",
     "delete",
     "kubectl",
+    "simulate",
     "manager",
     "install",
     "manifests",

@@ -1,0 +1,241 @@
+"""`korder simulate`: plays manifests against a cluster of a given shape, on virtual time, and tells what happened when.
+
+It only reads flags and shows results; `staging` makes the script, `embedded.simulation` plays it. Exit code 0: everything promised was
+kept; 1: something was not; 2: what was asked for cannot be played.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+import sys
+from typing import Annotated, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.text import Text
+import typer
+
+from korder.api import instant
+from korder.cli import chart, logs, playflags, preparing, recording, tables
+from korder.cli.asking import Context, Kubeconfig
+from korder.cli.playflags import Destination, Form, Mistake
+from korder.cli.preparing import Asked
+from korder.cli.recording import Played
+from korder.embedded.simulation import page, report
+from korder.embedded.simulation.changes import Change
+from korder.embedded.simulation.chronicle import Chronicle
+from korder.embedded.simulation.journal import Sink
+from korder.embedded.simulation.report import Report, Run
+from korder.embedded.simulation.timeline import Violation, lasting as lasting_for
+from korder.embedded.simulation.world import simulate
+from korder.kube.errors import KubeError
+from korder.net.http import NetError
+from korder.runtime.clock import SystemClock
+
+
+def run(  # noqa: PLR0913, PLR0917  the options of the verb
+    files: Annotated[
+        list[str] | None,
+        typer.Option("--filename", "-f", metavar="FILE", help="A file, a folder, or - for input."),
+    ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", help=f"How many nodes; {preparing.NODES} if not given."),
+    ] = None,
+    node_shape: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RESOURCES", help=f"What each node has; {preparing.SHAPE} if not given."
+        ),
+    ] = None,
+    like_cluster: Annotated[
+        bool,
+        typer.Option(
+            "--like-cluster",
+            help="Take the nodes of the current kubeconfig's cluster, with what is free on them.",
+        ),
+    ] = False,
+    begin: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="INSTANT", help="When it starts; 2026-01-01 if not given, or now."
+        ),
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="INSTANT", help="When it ends.")
+    ] = None,
+    lasting: Annotated[
+        str | None,
+        typer.Option("--for", metavar="DURATION", help="How long it lasts; 24h if not given."),
+    ] = None,
+    jobs_take: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help=f"How long Jobs' pods run; {preparing.JOBS_TAKE} if not given."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", help="What chance is drawn from; 1 if not given."),
+    ] = None,
+    faults: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="How many of all requests go wrong, such as 5%."),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output", "-o", metavar="FORM[=FILE]", help="text, json or html; can be repeated."
+        ),
+    ] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write down everything, to be played again."),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Play a journal again and compare."),
+    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Play manifests on virtual time and tell what happens when."""
+    asked = Asked(
+        files=files,
+        nodes=nodes,
+        node_shape=node_shape,
+        like_cluster=like_cluster or None,
+        begin=begin,
+        end=end,
+        lasting=lasting,
+        jobs_take=jobs_take,
+        seed=seed,
+        faults=faults,
+        kubeconfig=kubeconfig,
+        context=context,
+    )
+    try:
+        forms = playflags.destinations(output or ())
+        if replay is not None:
+            made, trouble = _replayed(replay, asked, journal)
+        else:
+            made, trouble = _played(asked, journal), ""
+    except OSError as error:
+        typer.echo(f"korder: {error.filename}: {error.strerror}", err=True)
+        raise typer.Exit(2) from None
+    except (KubeError, NetError) as error:
+        typer.echo(f"korder: {error}", err=True)
+        raise typer.Exit(2) from None
+    for destination in forms:
+        _show(made, destination)
+    if trouble:
+        typer.echo(f"korder: the replay went another way: {trouble}", err=True)
+    if trouble or not made.timeline.kept:
+        raise typer.Exit(1)
+
+
+def _played(asked: Asked, journal: Path | None) -> Report:
+    if journal is not None:
+        playflags.check_writable("--journal", journal)
+    played = preparing.prepare(asked, sys.argv[1:], SystemClock().now())
+    if journal is None:
+        return _play(played, None)
+    with recording.recorded(journal, played) as out:
+        return _play(played, lambda line: out.write(line + "\n"))
+
+
+def _replayed(file: Path, asked: Asked, journal: Path | None) -> tuple[Report, str]:
+    others = preparing.said(asked) + (["--journal"] if journal is not None else [])
+    if others:
+        raise Mistake(f"--replay plays everything as it was; leave out {others[0]}")
+    played, earlier = recording.reopened(file)
+    with earlier:
+        comparison = recording.Comparison(earlier)
+        made = _play(played, comparison)
+        comparison.end()
+    return made, comparison.difference
+
+
+def _play(played: Played, sink: Sink | None) -> Report:
+    chronicle = Chronicle(played.start, played.end, played.promised)
+    setup = played.setup()
+    with logs.silent(), _Progress(played) as progress:
+        outcome = simulate(replace(setup, observers=(chronicle.see, progress.see), sink=sink))
+    ended = min(setup.start + timedelta(seconds=outcome.ended_after), played.end)
+    violations = [
+        Violation(at=ended, invariant=name, text=text.strip())
+        for name, _, text in [outcome.violation.partition(":")]
+        if name
+    ]
+    run = Run(
+        seed=played.seed,
+        faults=played.faults,
+        nodes=played.nodes,
+        manifests=played.manifests,
+        strikes=len(outcome.strikes),
+        writes=outcome.writes,
+        digest=outcome.digest,
+        command=played.command,
+    )
+    return Report(run=run, timeline=chronicle.tell(ended, violations))
+
+
+class _Progress:
+    """How far a run is, for whoever watches."""
+
+    def __init__(self, played: Played) -> None:
+        self._start, self._end = played.start, played.end
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            auto_refresh=False,
+            disable=not sys.stderr.isatty(),
+        )
+        self._task = self._bar.add_task("simulating", total=1.0)
+        self._seen = 0
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def see(self, change: Change) -> None:
+        self._seen += 1
+        if self._seen % 50 == 0:
+            done = (change.at - self._start) / (self._end - self._start)
+            self._bar.update(self._task, completed=max(done, 0.0), refresh=True)
+
+
+def _show(made: Report, destination: Destination) -> None:
+    """Writes a result to where it was wanted."""
+    if destination.form is Form.TEXT:
+        out = tables.console()
+        width = min(out.width, chart.WIDTH) if out.is_terminal else chart.WIDTH
+        lines = [_heading(made), Text(), *chart.lines(made.timeline, width)]
+        if destination.file is None:
+            tables.show(lines)
+        else:
+            destination.file.write_text("".join(f"{line.plain}\n" for line in lines))
+        return
+    json = destination.form is Form.JSON
+    content = report.encode(made).decode() if json else page.render(made)
+    if destination.file is None:
+        print(content, end="", flush=True)
+    else:
+        destination.file.write_text(content)
+
+
+def _heading(made: Report) -> Text:
+    told, run = made.timeline, made.run
+    length = lasting_for((told.end - told.start).total_seconds())
+    faults = f", faults {run.faults:.1%} ({run.strikes} requests)" if run.faults else ""
+    return Text(
+        f"{instant.render(told.start)}, {length}: {run.manifests} manifests on {run.nodes} nodes, "
+        f"seed {run.seed}{faults}",
+        style="bold",
+    )

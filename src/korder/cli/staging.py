@@ -1,0 +1,140 @@
+"""From manifests and machines to the script of a run, and to what it promises.
+
+`simulate` asks. Machines join and namespaces are made before the run begins, manifests are applied in its first instant, in the order
+in which they stand. A namespace that a manifest names is made if no manifest does it. Containers are not run, so Jobs and pods
+that are meant to end get the annotation that says when, unless they have it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from korder.api import manifests
+from korder.api.meta import JSON
+from korder.cli.documents import Document
+from korder.embedded.actors.machines import Shape
+from korder.embedded.simulation.lines import Name
+from korder.embedded.simulation.script import AddNode, Apply, Step
+
+WARM_UP = 30.0
+"""Seconds before the start in which machines join and kinds are defined."""
+
+RUNS_FOR, FAILS_AFTER = "korder.dev/runs-for", "korder.dev/fails-after"
+PLAYED = frozenset(
+    {
+        ("v1", "Pod"),
+        ("apps/v1", "Deployment"),
+        ("apps/v1", "ReplicaSet"),
+        ("apps/v1", "StatefulSet"),
+        ("apps/v1", "DaemonSet"),
+        ("batch/v1", "Job"),
+    }
+)
+"""Kinds that make pods, so that they promise something."""
+
+_IDLE = frozenset({"CronJob", "HorizontalPodAutoscaler", "ReplicationController"})
+_OURS = {kind.group for kind in manifests.KINDS}
+_ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What manifests come to.
+
+    Attributes:
+        before: What is applied before the start.
+        objects: What is applied in the first instant.
+        promised: The workloads among them.
+        idle: Objects that are stored and that nothing acts on.
+    """
+
+    before: tuple[Document, ...]
+    objects: tuple[Document, ...]
+    promised: tuple[Name, ...]
+    idle: tuple[str, ...]
+
+
+def stage(found: Sequence[Document], runs_for: str) -> Stage:
+    """Prepares manifests; containers that are meant to end run for so long."""
+    documents = [_ending(document, runs_for) for document in found]
+    first = [each for each in documents if each.kind in ("Namespace", "CustomResourceDefinition")]
+    rest = [each for each in documents if each not in first]
+    defined = {each.defines for each in first}
+    ours = [
+        Document(crd, "korder's own kinds")
+        for crd in manifests.all_crds()
+        if any(each.group in _OURS for each in rest) and Document(crd, "").defines not in defined
+    ]
+    return Stage(
+        before=(*_namespaces(first, rest), *first, *ours),
+        objects=tuple(rest),
+        promised=tuple(
+            Name(each.kind, _namespace(each), each.name)
+            for each in rest
+            if (each.api_version, each.kind) in PLAYED
+        ),
+        idle=tuple(
+            f"{each.kind} {_namespace(each)}/{each.name}"
+            for each in rest
+            if each.kind in _IDLE or each.group in _OURS
+        ),
+    )
+
+
+def script(stage: Stage, machines: Mapping[str, Shape]) -> tuple[Step, ...]:
+    """Everything that is done: machines join first, then what is needed before the start, then the manifests."""
+    nodes = [Step(0.0, add_node(name, shape)) for name, shape in machines.items()]
+    before = [Step(1.0, Apply(document.body)) for document in stage.before]
+    return (*nodes, *before, *(Step(WARM_UP, Apply(document.body)) for document in stage.objects))
+
+
+def add_node(name: str, shape: Shape) -> AddNode:
+    """A machine as a deed."""
+    capacity = {"cpu": shape.cpu, "memory": shape.memory, "pods": str(shape.pods)}
+    return AddNode(
+        name,
+        {**capacity, **shape.extended},
+        dict(shape.labels),
+        [dict(taint) for taint in shape.taints],
+    )
+
+
+def _namespaces(first: Iterable[Document], rest: Iterable[Document]) -> list[Document]:
+    said = {each.name for each in first if each.kind == "Namespace"} | set(_ALWAYS_THERE)
+    named = dict.fromkeys(_namespace(each) for each in rest if "namespace" in each.metadata)
+    return [
+        Document(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+            f"namespace {name}",
+        )
+        for name in named
+        if name not in said
+    ]
+
+
+def _namespace(document: Document) -> str:
+    return str(document.metadata.get("namespace") or "default")
+
+
+def _ending(document: Document, runs_for: str) -> Document:
+    """Says when the containers of a Job, or of a pod that is meant to end, do so."""
+    if (document.api_version, document.kind) == ("batch/v1", "Job"):
+        spec = _part(document.body, "spec")
+        template = _annotated(_part(spec, "template"), runs_for)
+        return document._replace(body={**document.body, "spec": {**spec, "template": template}})
+    policy = _part(document.body, "spec").get("restartPolicy", "Always")
+    if (document.api_version, document.kind) == ("v1", "Pod") and policy != "Always":
+        return document._replace(body=_annotated(document.body, runs_for))
+    return document
+
+
+def _annotated(body: dict[str, JSON], runs_for: str) -> dict[str, JSON]:
+    meta = _part(body, "metadata")
+    annotations = _part(meta, "annotations")
+    if RUNS_FOR in annotations or FAILS_AFTER in annotations:
+        return body
+    return {**body, "metadata": {**meta, "annotations": {**annotations, RUNS_FOR: runs_for}}}
+
+
+def _part(body: dict[str, JSON], name: str) -> dict[str, JSON]:
+    found = body.get(name)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,86 @@
+"""What the kinds of workloads want: how many pods are to run, and whether they are meant to end.
+
+`chronicle` asks here for every change of such an object. A new kind is one line in `GOALS`: the resource, its kind, and a
+function that reads an object of it. Pods of owners that are not listed are still told, under the name of their owner.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from korder.api.meta import JSON
+from korder.embedded.simulation import bodies
+from korder.embedded.simulation.bodies import Body
+
+_COMPLETE, _FAILED = "Complete", "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a workload wants at this moment.
+
+    Attributes:
+        pods: How many are to run at once; None if nobody has counted them yet.
+        ends: It is meant to end; `pods` running is not enough.
+        done: It has reached its end.
+        failed: It has given up; why.
+        held: It is not meant to run now (suspended).
+        trouble: Why its controller cannot make pods, if it says so.
+    """
+
+    pods: int | None = None
+    ends: bool = False
+    done: bool = False
+    failed: str = ""
+    held: bool = False
+    trouble: str = ""
+
+
+def _number(body: Body, name: str, missing: int) -> int:
+    found = body.get(name)
+    return found if isinstance(found, int) else missing
+
+
+def _true(body: Body, kind: str) -> dict[str, JSON]:
+    found = bodies.condition(body, kind)
+    return found if found.get("status") == "True" else {}
+
+
+def _replicas(body: Body) -> Goal:
+    trouble = str(_true(body, "ReplicaFailure").get("message") or "")
+    return Goal(_number(bodies.part(body, "spec"), "replicas", 1), trouble=trouble)
+
+
+def _one_per_node(body: Body) -> Goal:
+    status = bodies.part(body, "status")
+    if not status.get("observedGeneration"):
+        return Goal(None)
+    return Goal(_number(status, "desiredNumberScheduled", 0))
+
+
+def _completions(body: Body) -> Goal:
+    spec, status = bodies.part(body, "spec"), bodies.part(body, "status")
+    failed = _true(body, _FAILED)
+    if failed:
+        reason = failed.get("message") or failed.get("reason") or "it failed"
+        return Goal(0, ends=True, failed=str(reason))
+    if _true(body, _COMPLETE):
+        return Goal(0, ends=True, done=True)
+    if spec.get("suspend"):
+        return Goal(0, ends=True, held=True)
+    parallelism = _number(spec, "parallelism", 1)
+    rest = _number(spec, "completions", parallelism) - _number(status, "succeeded", 0)
+    return Goal(max(min(parallelism, rest), 0), ends=True)
+
+
+def _timetable(_: Body) -> Goal:
+    return Goal(0, held=True)
+
+
+GOALS: Mapping[str, tuple[str, Callable[[Body], Goal]]] = {
+    "deployments.apps": ("Deployment", _replicas),
+    "replicasets.apps": ("ReplicaSet", _replicas),
+    "statefulsets.apps": ("StatefulSet", _replicas),
+    "daemonsets.apps": ("DaemonSet", _one_per_node),
+    "jobs.batch": ("Job", _completions),
+    "cronjobs.batch": ("CronJob", _timetable),
+}

@@ -1,0 +1,279 @@
+"""One workload while a run goes on: what it wants, what it has, and since when something is missing.
+
+`chronicle` tells a line of goals and pods and is told in turn what people want to hear. Something missing is told once, when it is
+over, with its length and the scheduler's reason. What the manifests do not promise is told only if it lasted or went wrong.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from korder.embedded.simulation.bars import Bar
+from korder.embedded.simulation.crews import Crew, Phase
+from korder.embedded.simulation.goals import Goal
+from korder.embedded.simulation.meters import Division
+from korder.embedded.simulation.timeline import Promise, State, Workload, clock, lasting
+
+NOTICE = 10.0
+"""Seconds for which pods may be missing, while others take their place, without being talked about."""
+
+POD = "Pod"
+"""The kind of a line of pods that nobody owns."""
+
+
+class Name(NamedTuple):
+    """What a workload is called."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+_MISSING = (State.WAITING, State.SHORT)
+_CONTENT = (State.RUNNING, State.IDLE)
+
+
+@dataclass(slots=True)
+class _Gap:
+    """Since when something is missing."""
+
+    since: datetime
+    cause: str
+    missing: int = 0
+    why: str = ""
+
+
+class Tell(Protocol):
+    """Somebody who hears of something: when, of whom, what, and whether it is bad."""
+
+    def __call__(self, at: datetime, line: "Line", text: str, *, bad: bool) -> None: ...
+
+
+class Line:
+    """The story of one workload."""
+
+    def __init__(self, name: Name, at: datetime, division: Division, tell: Tell) -> None:
+        self.name = name
+        self.promised = False
+        self.deleted_at: datetime | None = None
+        self.crew = Crew()
+        self._division = division
+        self._tell = tell
+        self._wanted_at = at
+        self._complete_at: datetime | None = None
+        self._ended_at: datetime | None = None
+        self._goal = Goal()
+        self._lost: list[str] = []
+        self._pods: tuple[str, ...] = ()
+        """The first two names of pods that nobody owns."""
+        self._trouble = ""
+        self._gap: _Gap | None = None
+        self._bar = Bar(division, at)
+
+    @property
+    def shown(self) -> Name:
+        """What people call it: pods that nobody owns by their own name while there is but one."""
+        if self.name.kind != POD or not self._pods:
+            return self.name
+        first, *others = self._pods
+        return self.name._replace(name=f"{self.name.name}-*" if others else first)
+
+    @property
+    def wanted(self) -> int:
+        """How many pods are to run; where nobody says, those that are there and those that were lost."""
+        return (
+            self.crew.unfinished + len(self._lost) if self._goal.pods is None else self._goal.pods
+        )
+
+    @property
+    def state(self) -> State:
+        wanted = self.wanted
+        if self._goal.failed:
+            return State.FAILED
+        if self._goal.done or (not wanted and self._goal.pods is None and self.crew.members):
+            return State.DONE
+        if not wanted:
+            return State.IDLE
+        if self.crew.running >= wanted and not self.crew.waiting:
+            return State.RUNNING
+        return State.SHORT if self.crew.running else State.WAITING
+
+    def aim(self, at: datetime, goal: Goal) -> None:
+        """The object says what it wants, maybe the same as before."""
+        before, again = self._goal, self.deleted_at is not None
+        if goal == before and not again:
+            return
+        self._pass(at)
+        self.deleted_at, self._goal, self._trouble = None, goal, goal.trouble
+        if goal.failed and not before.failed:
+            self._end(at, f"failed: {goal.failed}", bad=True)
+        elif goal.done and not before.done:
+            took = (at - self._wanted_at).total_seconds()
+            self._end(at, f"complete after {lasting(took)}", bad=False)
+        elif goal.pods is not None:
+            self._aimed(at, None if again else before.pods, goal.pods)
+        self._judge(at)
+
+    def make(self, at: datetime, uid: str, name: str) -> None:
+        """A pod was made."""
+        self._pass(at)
+        self.crew.make(at, uid, name)
+        if self.name.kind == POD:
+            self.deleted_at = None
+            self._pods = tuple(dict.fromkeys((*self._pods, name)))[:2]
+        self._judge(at)
+
+    def move(self, at: datetime, uid: str, phase: Phase, why: str) -> None:
+        """A pod has gone a step, or has another reason to wait."""
+        if why:
+            self.crew.explain(uid, why)
+        if phase is not self.crew.members[uid].phase:
+            self._pass(at)
+            self.crew.move(at, uid, phase)
+        self._judge(at)
+
+    def remove(self, at: datetime, uid: str, *, meant: bool) -> None:
+        """A pod is gone. One that nobody owns and nobody meant to go is lost."""
+        self._pass(at)
+        member = self.crew.remove(at, uid)
+        if self.name.kind == POD:
+            if not meant and member.phase is not Phase.SUCCEEDED:
+                self._lost.append(member.name)
+                self._say(at, f"{member.name} was lost", bad=True)
+            if not self.wanted and not self.crew.members:
+                self.deleted_at, self._gap = at, None
+        self._judge(at)
+
+    def delete(self, at: datetime) -> None:
+        """The object itself is gone."""
+        self._pass(at)
+        if self.promised and not self._goal.done:
+            self._say(at, "deleted")
+        self.deleted_at, self._gap = at, None
+
+    def hinder(self, text: str) -> None:
+        """Somebody below it says why no pods can be made."""
+        self._trouble = text
+
+    def _aimed(self, at: datetime, old: int | None, new: int) -> None:
+        if old is None:
+            self._open(at, f"{new} pod{'' if new == 1 else 's'} wanted")
+        elif old != new and not self._goal.ends:
+            self._open(at, f"scaled from {old} to {new}")
+
+    def _open(self, at: datetime, cause: str) -> None:
+        if self._gap is not None and self._gap.cause and self.promised:
+            self._say(self._gap.since, f"{self._gap.cause}, not complete before the next change")
+        self._gap = _Gap(at, cause)
+
+    def _end(self, at: datetime, text: str, *, bad: bool) -> None:
+        self._fill(at)
+        self._ended_at = at
+        if self.promised or bad:
+            self._say(at, text, bad=bad)
+
+    def _pass(self, at: datetime) -> None:
+        self._bar.hold(at, None if self.deleted_at is not None else self.state)
+
+    def _judge(self, at: datetime) -> None:
+        """Opens or closes the gap, after anything has changed."""
+        if self.deleted_at is not None:
+            return
+        if self.state not in _MISSING:
+            self._fill(at)
+            return
+        if self._gap is None:
+            self._gap = _Gap(at, "" if self._complete_at else "wanted")
+        missing = max(self.wanted - self.crew.running, self.crew.waiting)
+        self._gap.missing = max(self._gap.missing, missing)
+        self._gap.why = self._why or self._gap.why
+
+    def _fill(self, at: datetime) -> None:
+        """Nothing is missing any more."""
+        runs = self.state is State.RUNNING
+        if runs:
+            self._complete_at = self._complete_at or at
+        gap, self._gap = self._gap, None
+        if gap is None:
+            return
+        seconds = (at - gap.since).total_seconds()
+        if seconds < NOTICE and not (gap.cause and self.promised):
+            return
+        reason = f": {gap.why}" if gap.why and seconds >= NOTICE else ""
+        after = f"all running after {lasting(seconds)}"
+        if not gap.cause:
+            after = f"{gap.missing} of {self.wanted} pods missing for {lasting(seconds)}"
+        told = [gap.cause, after] if runs else [gap.cause]
+        self._say(gap.since, f"{', '.join(filter(None, told))}{reason}")
+
+    def conclude(self, end: datetime) -> None:
+        """The run ends, and tells of what is still missing."""
+        gap = self._gap
+        if gap is None or not (self.promised or (end - gap.since).total_seconds() >= NOTICE):
+            return
+        missing = max(self.wanted - self.crew.running, self.crew.waiting)
+        still = f"{missing} of {self.wanted} still missing at the end"
+        reason = f": {self._why}" if self._why else ""
+        told = ", ".join(filter(None, [gap.cause, still]))
+        self._say(gap.since, f"{told}{reason}", bad=self.promised)
+
+    @property
+    def _why(self) -> str:
+        return self.crew.why or self._trouble
+
+    def _say(self, at: datetime, text: str, *, bad: bool = False) -> None:
+        self._tell(at, self, text, bad=bad)
+
+    def told(self, end: datetime) -> Workload:
+        """The whole story, at the end of the run."""
+        self._pass(end)
+        kind, namespace, name = self.shown
+        return Workload(
+            kind=kind,
+            namespace=namespace,
+            name=name,
+            promised=self.promised,
+            state=self.state,
+            wanted_at=self._wanted_at,
+            started_at=self.crew.started_at,
+            complete_at=self._complete_at,
+            ended_at=self._ended_at,
+            deleted_at=self.deleted_at,
+            wanted=self.wanted,
+            running=self.crew.running,
+            waiting=self.crew.waiting,
+            pods=self.crew.counts,
+            longest_wait=self.crew.longest_of_all(end),
+            current_wait=self.crew.current_wait(end),
+            spans=self._bar.spans(self.deleted_at or end),
+        )
+
+    def promise(self) -> Promise:
+        """Whether it has what it wants, at the end of the run."""
+        kept, text = self._verdict()
+        kind, namespace, name = self.shown
+        return Promise(kind=kind, namespace=namespace, name=name, kept=kept, text=text)
+
+    def _verdict(self) -> tuple[bool, str]:
+        state, crew = self.state, self.crew
+        settled = state is State.DONE or (state in _CONTENT and not self._goal.ends)
+        if settled or self._goal.held or self.deleted_at is not None:
+            return True, self._kept()
+        if state is State.FAILED:
+            return False, f"failed: {self._goal.failed}"
+        since = f" since {self._clock(self._gap.since)}" if self._gap is not None else ""
+        has = f"wants {self.wanted}, has {crew.running}{since}"
+        waits = f"{crew.waiting} wait{'s' if crew.waiting == 1 else ''}" if crew.waiting else ""
+        told = ["is not complete" if self._goal.ends else "", has, waits, self._why]
+        return False, ": ".join(filter(None, told))
+
+    def _kept(self) -> str:
+        if self.deleted_at is not None:
+            return f"was deleted at {self._clock(self.deleted_at)}"
+        if self._goal.held:
+            return "is not meant to run"
+        many = f"has all {self.wanted} pods running" if self.wanted > 1 else "runs"
+        return {State.DONE: "is complete", State.IDLE: "wants no pods"}.get(self.state, many)
+
+    def _clock(self, at: datetime) -> str:
+        return clock(at, self._division.start, self._division.end)

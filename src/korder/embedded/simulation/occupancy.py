@@ -1,0 +1,94 @@
+"""How full the cluster was: what pods ask for against what nodes have, over time.
+
+`chronicle` tells of every pod that takes or frees room and of every node. A node that does not work counts for nothing and neither
+do the pods on it: they have not given their room back, but nobody could use it either.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from korder.embedded.simulation.meters import Division, Meter
+from korder.embedded.simulation.timeline import Series, Use
+
+Amounts = Mapping[str, int]
+"""Thousandths of cpu, units of everything else."""
+
+_ALWAYS = ("cpu", "memory", "pods")
+
+
+@dataclass(slots=True)
+class _Machine:
+    offers: dict[str, int] = field(default_factory=dict)
+    works: bool = False
+    taken: dict[str, int] = field(default_factory=dict)
+
+
+class Occupancy:
+    """The sums of the whole cluster."""
+
+    def __init__(self, division: Division) -> None:
+        self._division = division
+        self._machines: dict[str, _Machine] = {}
+        self._requested = {name: Meter(division) for name in _ALWAYS}
+        self._offered = {name: Meter(division) for name in _ALWAYS}
+        self._waiting = Meter(division)
+
+    def waiting(self, at: datetime, amount: int) -> None:
+        """More or fewer pods wait for their start."""
+        self._waiting.add(at, amount)
+
+    def pod(self, at: datetime, node: str, amounts: Amounts, times: int) -> None:
+        """A pod takes room on a node (1) or gives it back (-1)."""
+        machine = self._machines.setdefault(node, _Machine())
+        for name, amount in amounts.items():
+            machine.taken[name] = machine.taken.get(name, 0) + times * amount
+            if machine.works:
+                _meter(self._requested, name, self._division).add(at, times * amount)
+
+    def node(self, at: datetime, name: str, offers: Amounts, *, works: bool) -> None:
+        """A node came, changed, or went (it offers nothing then)."""
+        machine = self._machines.setdefault(name, _Machine())
+        if works == machine.works and offers == machine.offers:
+            return
+        self._count(at, machine, -1)
+        machine.offers, machine.works = dict(offers), works
+        self._count(at, machine, 1)
+        if not offers and not any(machine.taken.values()):
+            del self._machines[name]
+
+    def _count(self, at: datetime, machine: _Machine, times: int) -> None:
+        if not machine.works:
+            return
+        for meters, amounts in ((self._offered, machine.offers), (self._requested, machine.taken)):
+            for name, amount in amounts.items():
+                _meter(meters, name, self._division).add(at, times * amount)
+
+    def told(self, end: datetime) -> Use:
+        """Everything up to the end."""
+        self._waiting.advance(end)
+        names = [*_ALWAYS, *sorted(name for name in self._offered if "/" in name)]
+        return Use(
+            bucket_seconds=self._division.width / 1e6,
+            series=tuple(self._series(name, end) for name in names),
+            waiting=tuple(self._waiting.peaks()),
+        )
+
+    def _series(self, name: str, end: datetime) -> Series:
+        unit = 1000 if name == "cpu" else 1
+        requested = _meter(self._requested, name, self._division)
+        offered = _meter(self._offered, name, self._division)
+        requested.advance(end)
+        offered.advance(end)
+        return Series(
+            resource=name,
+            requested=tuple(round(mean / unit, 3) for mean in requested.means()),
+            peak=tuple(peak / unit for peak in requested.peaks()),
+            allocatable=tuple(round(mean / unit, 3) for mean in offered.means()),
+        )
+
+
+def _meter(meters: dict[str, Meter], name: str, division: Division) -> Meter:
+    if name not in meters:
+        meters[name] = Meter(division)
+    return meters[name]
