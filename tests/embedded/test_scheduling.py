@@ -282,6 +282,36 @@ def test_preferred_node_affinity_decides_between_equals() -> None:
     assert {chosen(pod, cluster, seed) for seed in range(10)} == {Found("n2")}
 
 
+def liking(side: str, weight: int = 1) -> PodBuilder:
+    """A pod that would like to be near the pods of an application, or far from them."""
+    term: JSON = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    wish: JSON = {"weight": weight, "podAffinityTerm": term}
+    return a_pod("liking").but({"spec": {"affinity": {side: {PREFERRED: [wish]}}}})
+
+
+@pytest.mark.parametrize(
+    ("seated", "new", "node"),
+    [
+        pytest.param(a_pod("web"), liking("podAffinity"), "a", id="goes to those it likes"),
+        pytest.param(a_pod("web"), liking("podAntiAffinity"), "b", id="avoids those it dislikes"),
+        pytest.param(liking("podAffinity"), a_pod("web"), "a", id="goes to those who like it"),
+        pytest.param(liking("podAntiAffinity"), a_pod("web"), "b", id="avoids who dislikes it"),
+        pytest.param(near("podAffinity"), a_pod("web"), "a", id="goes to those who need it"),
+    ],
+)
+def test_a_pod_of_an_application(seated: PodBuilder, new: PodBuilder, node: str) -> None:
+    web = {"app": "web"}
+    cluster = a_cluster(zoned("a", "a"), zoned("b", "b"), seated.labelled(web).on("a"))
+    choices = {chosen(new.labelled(web), cluster, seed) for seed in range(10)}
+    assert choices == {Found(node)}
+
+
+def test_a_pod_that_asks_for_nothing_is_taken_to_need_a_little_when_nodes_are_compared() -> None:
+    seated = [a_pod(f"p{i}").on("n1") for i in range(3)]
+    cluster = a_cluster(a_node("n1"), a_node("n2"), *seated)
+    assert {chosen(a_pod("p"), cluster, seed) for seed in range(10)} == {Found("n2")}
+
+
 def test_emptier_and_more_balanced_nodes_are_chosen() -> None:
     cluster = a_cluster(
         a_node("n1"), a_node("n2"), a_pod("seated").requesting(cpu="1", memory="2Gi").on("n1")

@@ -65,7 +65,7 @@ class NodeRoom:
 
     def with_node(self, node: Node) -> "NodeRoom":
         """The room after the node itself changed."""
-        return replace(self, allocatable=_amounts(resources.parse_list(node.status.allocatable)))
+        return replace(self, allocatable=amounts(resources.parse_list(node.status.allocatable)))
 
     def lacks(self, demand: Demand) -> list[str]:
         """Names the resources of which too little is left for a pod; asking for nothing always fits."""
@@ -116,7 +116,17 @@ def room_of(node: Node, pods: Iterable[Pod] = ()) -> NodeRoom:
 
 def demand_of(pod: Pod) -> Demand:
     """Measures a pod once, for all nodes it may be tried on."""
-    return Demand(_amounts(podrequests.requests(pod)), _host_ports(pod))
+    return Demand(amounts(podrequests.requests(pod)), _host_ports(pod))
+
+
+def amounts(listed: Mapping[str, Quantity]) -> dict[str, int]:
+    """Counts in the scheduler's whole numbers what it looks at."""
+    counted = (
+        (name, amount.milli() if name == "cpu" else amount.value())
+        for name, amount in listed.items()
+        if _is_counted(name)
+    )
+    return {name: amount for name, amount in counted if amount}
 
 
 def _host_ports(pod: Pod) -> tuple[HostPort, ...]:
@@ -128,15 +138,6 @@ def _host_ports(pod: Pod) -> tuple[HostPort, ...]:
         for port in container.ports
         if port.host_port > 0
     )
-
-
-def _amounts(listed: Mapping[str, Quantity]) -> dict[str, int]:
-    counted = (
-        (name, amount.milli() if name == "cpu" else amount.value())
-        for name, amount in listed.items()
-        if _is_counted(name)
-    )
-    return {name: amount for name, amount in counted if amount}
 
 
 def _is_counted(name: str) -> bool:

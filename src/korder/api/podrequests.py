@@ -29,18 +29,24 @@ Amounts = dict[str, Quantity]
 _Measure = Callable[[Container, ContainerStatus | None], Amounts]
 
 _ONE = quantity.parse(1)
+_NOTHING: Mapping[str, Quantity] = {}
 
 
-def requests(pod: Pod) -> Amounts:
-    """What the pod is charged with, including the place in the node's pod count that every pod takes."""
+def requests(pod: Pod, *, unsaid: Mapping[str, Quantity] = _NOTHING) -> Amounts:
+    """What the pod is charged with, including the place in the node's pod count that every pod takes.
+
+    `unsaid` is what each container is taken to request where it says nothing.
+    """
     hopeless = _resize_is_hopeless(pod.status)
 
     def measure(container: Container, status: ContainerStatus | None) -> Amounts:
         if status is None:
-            return resources.parse_list(container.resources.requests)
-        return _charged(
-            container.resources, status.resources, status.allocated_resources, hopeless=hopeless
-        )
+            asked = resources.parse_list(container.resources.requests)
+        else:
+            asked = _charged(
+                container.resources, status.resources, status.allocated_resources, hopeless=hopeless
+            )
+        return {**unsaid, **asked}
 
     total = _most_at_once(pod, measure)
     whole = pod.spec.resources

@@ -1,7 +1,7 @@
-"""Affinity and anti-affinity between pods, as far as it is required.
+"""Affinity and anti-affinity between pods.
 
 `Neighbours` counts, for one pod, where the pods are that it seeks and shuns, and where those are that shun it. Like `spread.Spread`
-it is a value with `moved`. Preferred terms do not move the choice of a node.
+it is a value with `moved`. What is only preferred, by the pod or by others of it, is summed up by `attraction`.
 """
 
 from collections import Counter
@@ -96,6 +96,22 @@ def around(tenant: Tenant, cluster: Cluster) -> Neighbours | None:
     for term, selection in zip(tenant.shuns, unwanted, strict=True):
         _spread(shunned, (term.topology_key,), cluster.count(Query((selection,))), cluster)
     return Neighbours(tenant, cluster, wanted, unwanted, sought, shunned, shunning)
+
+
+def attraction(tenant: Tenant, cluster: Cluster) -> Mapping[Pair, int]:
+    """How much a pod is drawn to a domain or away from it: by what it likes, and by who likes it.
+
+    Who requires its nearness likes it too, with the least of weights.
+    """
+    total: Counter[Pair] = Counter()
+    for term, weight in tenant.likes:
+        by_node = cluster.count(Query((_selection(term, cluster),)))
+        weighed = {name: number * weight for name, number in by_node.items()}
+        _spread(total, (term.topology_key,), weighed, cluster)
+    for term, by_node in cluster.liked.items():
+        if _means(term, tenant, cluster):
+            _spread(total, (term.topology_key,), by_node, cluster)
+    return total
 
 
 def _selection(term: Term, cluster: Cluster) -> Selection:

@@ -13,7 +13,7 @@ from korder.api.core import Node
 from korder.api.meta import Key
 from korder.api.noderoom import NodeRoom
 from korder.api.selector import Selector
-from korder.embedded.actors.scheduling.tenants import Query, Tenant, Term
+from korder.embedded.actors.scheduling.tenants import NO_LOAD, Load, Query, Tenant, Term
 
 _MOST_QUERIES = 256
 
@@ -24,6 +24,7 @@ class Site:
 
     node: Node | None = None
     room: NodeRoom = field(default_factory=lambda: NodeRoom({}, {}, {}))
+    load: Load = NO_LOAD
     tenants: dict[Key, Tenant] = field(default_factory=dict)
 
 
@@ -36,6 +37,8 @@ class Cluster:
         self.nodes: dict[str, Node] = {}
         self.shunned: dict[Term, Counter[str]] = {}
         """Required anti-affinity of seated pods: how many there are, by node."""
+        self.liked: dict[Term, Counter[str]] = {}
+        """All other affinity and anti-affinity of seated pods: what it weighs together, by node."""
         self._sites: dict[str, Site] = {}
         self._seats: dict[Key, str] = {}
         self._promised: dict[str, dict[Key, Tenant]] = {}
@@ -130,15 +133,25 @@ class Cluster:
         for query, answer in self._answers.items():
             if query.matches(tenant.pod):
                 answer[name] += times
+        site = self._sites[name]
+        site.load = Load(*(a + times * b for a, b in zip(site.load, tenant.load, strict=True)))
         for term in tenant.shuns:
-            counts = self.shunned.setdefault(term, Counter())
-            counts[name] += times
-            if not counts[name]:
-                del counts[name]
-            if not counts:
-                del self.shunned[term]
+            _weigh(self.shunned, term, name, times)
+        for term in tenant.seeks:
+            _weigh(self.liked, term, name, times)
+        for term, weight in tenant.likes:
+            _weigh(self.liked, term, name, times * weight)
 
     def _sweep(self, name: str) -> None:
         site = self._sites[name]
         if site.node is None and not site.tenants:
             del self._sites[name]
+
+
+def _weigh(terms: dict[Term, Counter[str]], term: Term, name: str, change: int) -> None:
+    counts = terms.setdefault(term, Counter())
+    counts[name] += change
+    if not counts[name]:
+        del counts[name]
+    if not counts:
+        del terms[term]

@@ -1,72 +1,93 @@
-"""Which of the nodes that take a pod is the best: empty, balanced, liked by the pod, and far from its likes.
+"""Which of the nodes that take a pod is the best: empty, balanced, liked by the pod, near its friends and far from its likes.
 
-The weights are kube-scheduler's defaults; what it also weighs (images that are already there, preferred neighbours, spreading
-by service) is left out. Ties are broken by the generator that is handed in.
+The weights are kube-scheduler's defaults, and so is the rounding: every score is a whole number up to a hundred, because what ties
+there must tie here. What it also weighs (images that are already there, spreading by service) is left out. Ties are broken by the
+generator that is handed in.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import random
 
 from korder.api import scheduling
 from korder.api.core import Node
-from korder.embedded.actors.scheduling import spread
-from korder.embedded.actors.scheduling.cluster import Cluster
+from korder.embedded.actors.scheduling import affinity, spread
+from korder.embedded.actors.scheduling.cluster import Cluster, Site
 from korder.embedded.actors.scheduling.tenants import Tenant
 
-_MOST = 100.0
-_TAINTS, _AFFINITY, _SPREAD = 3, 2, 2
+_MOST = 100
+_TAINTS, _AFFINITY, _SPREAD, _NEIGHBOURS = 3, 2, 2, 2
+_BALANCED = ("cpu", "memory")
 
 
 def best(tenant: Tenant, cluster: Cluster, names: Sequence[str], rng: random.Random) -> str:
     """Chooses one of the nodes that take the pod."""
     if len(names) == 1:
         return names[0]
-    totals = {name: _room(tenant, cluster, name) for name in names}
-    for weight, scores in _wishes(tenant, cluster, names):
-        for name in names:
-            totals[name] += weight * scores[name]
+    totals = scores(tenant, cluster, names)
     highest = max(totals.values())
     return rng.choice([name for name in names if totals[name] == highest])
 
 
+def scores(tenant: Tenant, cluster: Cluster, names: Sequence[str]) -> dict[str, int]:
+    """What each of the nodes that take the pod is worth to it, in comparison with the others."""
+    sites = {name: cluster.site(name) for name in names}
+    totals = {name: _emptiness(tenant, site) for name, site in sites.items()}
+    if any(name in tenant.demand.amounts for name in _BALANCED):
+        for name, site in sites.items():
+            totals[name] += _balance(tenant, site)
+    for weight, wished in _wishes(tenant, cluster, names):
+        for name in names:
+            totals[name] += weight * wished[name]
+    return totals
+
+
 def _wishes(
     tenant: Tenant, cluster: Cluster, names: Sequence[str]
-) -> list[tuple[int, Mapping[str, float]]]:
+) -> list[tuple[int, Mapping[str, int]]]:
     """The scores that not every pod needs."""
-    nodes = [cluster.nodes[name] for name in names]
-    wishes: list[tuple[int, Mapping[str, float]]] = []
-    if any(taint.effect == "PreferNoSchedule" for node in nodes for taint in node.spec.taints):
-        disliked = _measured(nodes, lambda node: _unwelcome(tenant, node))
+    nodes = {name: cluster.nodes[name] for name in names}
+    wishes: list[tuple[int, Mapping[str, int]]] = []
+    if any(t.effect == "PreferNoSchedule" for node in nodes.values() for t in node.spec.taints):
+        disliked = {name: _unwelcome(tenant, node) for name, node in nodes.items()}
         wishes.append((_TAINTS, _reversed(disliked)))
-    affinity = tenant.pod.spec.affinity
-    if affinity is not None and affinity.node_affinity and affinity.node_affinity.preferred:
-        liked = _measured(nodes, lambda node: _liking(tenant, node))
-        most = max(liked.values())
-        wishes.append((_AFFINITY, {n: _MOST * s / most if most else 0.0 for n, s in liked.items()}))
-    wanted = spread.preferred(tenant, cluster)
-    if wanted is not None:
-        wishes.append((_SPREAD, _spacious(spread.crowding(wanted, nodes), names)))
+    wanted = tenant.pod.spec.affinity
+    if wanted is not None and wanted.node_affinity and wanted.node_affinity.preferred:
+        liked = {name: _liking(tenant, node) for name, node in nodes.items()}
+        most = max(liked.values()) or 1
+        wishes.append((_AFFINITY, {name: _MOST * s // most for name, s in liked.items()}))
+    even = spread.preferred(tenant, cluster)
+    if even is not None:
+        wishes.append((_SPREAD, _spacious(spread.crowding(even, nodes.values()), names)))
+    drawn = affinity.attraction(tenant, cluster)
+    if drawn:
+        wishes.append((_NEIGHBOURS, _near(drawn, nodes)))
     return wishes
 
 
-def _room(tenant: Tenant, cluster: Cluster, name: str) -> float:
-    """How much would be left, and how evenly cpu and memory would be used."""
-    room, amounts = cluster.site(name).room, tenant.demand.amounts
-    offered, used = room.allocatable, room.used
-    cpu, memory = offered.get("cpu", 0), offered.get("memory", 0)
-    shares = []
-    if cpu:
-        shares.append(min((used.get("cpu", 0) + amounts.get("cpu", 0)) / cpu, 1.0))
-    if memory:
-        shares.append(min((used.get("memory", 0) + amounts.get("memory", 0)) / memory, 1.0))
-    if not shares:
-        return 0.0
-    mean = sum(shares) / len(shares)
-    return _MOST * (1 - mean) + _MOST * (1 - (max(shares) - min(shares)) / 2)
+def _emptiness(tenant: Tenant, site: Site) -> int:
+    """How much of cpu and memory would be left, on average."""
+    left = [
+        max(offered - used - wanted, 0) * _MOST // offered
+        for resource, used, wanted in zip(_BALANCED, site.load, tenant.load, strict=True)
+        if (offered := site.room.allocatable.get(resource, 0))
+    ]
+    return sum(left) // len(left) if left else 0
 
 
-def _measured(nodes: Sequence[Node], measure: Callable[[Node], float]) -> dict[str, float]:
-    return {node.metadata.name: measure(node) for node in nodes}
+def _balance(tenant: Tenant, site: Site) -> int:
+    """Whether the pod would make the use of cpu and memory more even, or less."""
+    after = _evenness(site, tenant.demand.amounts)
+    return _MOST // 2 + (_MOST // 2 + after - _evenness(site, {})) // 2
+
+
+def _evenness(site: Site, added: Mapping[str, int]) -> int:
+    room = site.room
+    shares = [
+        min((room.used.get(resource, 0) + added.get(resource, 0)) / offered, 1.0)
+        for resource in _BALANCED
+        if (offered := room.allocatable.get(resource, 0))
+    ]
+    return int((1 - (max(shares) - min(shares)) / 2) * _MOST) if shares else _MOST
 
 
 def _unwelcome(tenant: Tenant, node: Node) -> int:
@@ -80,24 +101,33 @@ def _unwelcome(tenant: Tenant, node: Node) -> int:
 
 
 def _liking(tenant: Tenant, node: Node) -> int:
-    affinity = tenant.pod.spec.affinity
-    preferred = affinity.node_affinity.preferred if affinity and affinity.node_affinity else ()
+    wanted = tenant.pod.spec.affinity
+    preferred = wanted.node_affinity.preferred if wanted and wanted.node_affinity else ()
     return sum(wish.weight for wish in preferred if scheduling.term_matches(wish.preference, node))
 
 
-def _reversed(scores: Mapping[str, float]) -> dict[str, float]:
-    most = max(scores.values())
-    return {
-        name: _MOST * (most - score) / most if most else _MOST for name, score in scores.items()
-    }
+def _reversed(counts: Mapping[str, int]) -> dict[str, int]:
+    most = max(counts.values()) or 1
+    return {name: _MOST - _MOST * count // most for name, count in counts.items()}
 
 
-def _spacious(crowds: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
+def _spacious(crowds: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:
     """Turns crowding into a score; nodes in no domain get nothing."""
-    most, least = max(crowds.values(), default=0.0), min(crowds.values(), default=0.0)
+    most, least = max(crowds.values(), default=0), min(crowds.values(), default=0)
     return {
-        name: (_MOST * (most + least - crowds[name]) / most if most else _MOST)
+        name: (_MOST * (most + least - crowds[name]) // most if most else _MOST)
         if name in crowds
-        else 0.0
+        else 0
         for name in names
     }
+
+
+def _near(drawn: Mapping[affinity.Pair, int], nodes: Mapping[str, Node]) -> dict[str, int]:
+    """How close each node is to the one that attracts the most, from the one that does the least."""
+    pulls = {
+        name: sum(drawn.get(pair, 0) for pair in node.metadata.labels.items())
+        for name, node in nodes.items()
+    }
+    least = min(pulls.values())
+    width = max(pulls.values()) - least or 1
+    return {name: int(_MOST * ((pull - least) / width)) for name, pull in pulls.items()}

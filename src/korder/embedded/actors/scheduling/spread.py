@@ -93,7 +93,7 @@ def preferred(tenant: Tenant, cluster: Cluster) -> Spread | None:
     return _count(tenant, cluster, PREFERRED)
 
 
-def crowding(spread: Spread, nodes: Iterable[Node]) -> dict[str, float]:
+def crowding(spread: Spread, nodes: Iterable[Node]) -> dict[str, int]:
     """How crowded each node's domains are with pods of the kind; nodes outside of all domains are left out."""
     candidates = [
         node for node in nodes if all(c.key in node.metadata.labels for c in spread.constraints)
@@ -102,10 +102,14 @@ def crowding(spread: Spread, nodes: Iterable[Node]) -> dict[str, float]:
         math.log(len({node.metadata.labels[c.key] for node in candidates}) + 2)
         for c in spread.constraints
     ]
+    parts = list(zip(spread.constraints, spread.counts, weights, strict=True))
     return {
-        node.metadata.name: sum(
-            counts.get(node.metadata.labels[c.key], 0) * weight + c.skew - 1
-            for c, counts, weight in zip(spread.constraints, spread.counts, weights, strict=True)
+        node.metadata.name: math.floor(
+            sum(
+                counts.get(node.metadata.labels[c.key], 0) * w + c.skew - 1
+                for c, counts, w in parts
+            )
+            + 0.5
         )
         for node in candidates
     }

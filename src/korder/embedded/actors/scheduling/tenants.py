@@ -4,17 +4,20 @@
 `Query`s over tenants, which are hashable, so that `cluster` can keep their answers up to date instead of counting again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 
-from korder.api import codec, noderoom, selector
+from korder.api import codec, noderoom, podrequests, quantity, selector
 from korder.api.core import Pod
 from korder.api.meta import JSON, Base, Key, key_of
 from korder.api.noderoom import Demand
 from korder.api.selector import LabelSelector, Selector
+
+_UNSAID = {"cpu": quantity.parse("100m"), "memory": quantity.parse("200Mi")}
+"""What a container that does not say is taken to need when nodes are compared, never when a pod is fitted in."""
 
 
 class Selection(NamedTuple):
@@ -43,7 +46,7 @@ class Query(NamedTuple):
 
 
 class AffinityTerm(Base):
-    """A required term of affinity or anti-affinity between pods, as it stands on the wire."""
+    """A term of affinity or anti-affinity between pods, as it stands on the wire."""
 
     topology_key: str = ""
     label_selector: LabelSelector | None = None
@@ -51,9 +54,17 @@ class AffinityTerm(Base):
     namespace_selector: LabelSelector | None = None
 
 
+class _Preferred(Base):
+    weight: int = 0
+    pod_affinity_term: AffinityTerm = AffinityTerm()
+
+
 class _Terms(Base):
     required: tuple[AffinityTerm, ...] = msgspec.field(
         default=(), name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: tuple[_Preferred, ...] = msgspec.field(
+        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
 
@@ -66,15 +77,31 @@ class Term(NamedTuple):
     within: Selector
 
 
+Likings = tuple[tuple[Term, int], ...]
+"""Terms and how much they weigh; below zero for pods that are avoided."""
+
+
+class Load(NamedTuple):
+    """What a pod is taken to use when nodes are compared."""
+
+    cpu: int
+    memory: int
+
+
+NO_LOAD = Load(0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A pod, what it takes, and which other pods it seeks and shuns."""
+    """A pod, what it takes, and which other pods it seeks and shuns, or only likes."""
 
     pod: Pod
     demand: Demand
+    load: Load
     priority: int
     seeks: tuple[Term, ...] = ()
     shuns: tuple[Term, ...] = ()
+    likes: Likings = ()
 
     @property
     def key(self) -> Key:
@@ -88,13 +115,19 @@ class Tenant:
 
 def measure(pod: Pod) -> Tenant:
     """Looks at a pod once, for all nodes and all questions."""
-    affinity = pod.spec.affinity
+    demand, affinity = noderoom.demand_of(pod), pod.spec.affinity
+    load, priority = _load(pod, demand), pod.spec.priority or 0
+    if affinity is None:
+        return Tenant(pod, demand, load, priority)
+    near, far = _terms(affinity.pod_affinity), _terms(affinity.pod_anti_affinity)
     return Tenant(
         pod,
-        noderoom.demand_of(pod),
-        pod.spec.priority or 0,
-        _terms(affinity.pod_affinity, pod) if affinity else (),
-        _terms(affinity.pod_anti_affinity, pod) if affinity else (),
+        demand,
+        load,
+        priority,
+        _ready(near.required, pod),
+        _ready(far.required, pod),
+        (*_weighed(near.preferred, pod, 1), *_weighed(far.preferred, pod, -1)),
     )
 
 
@@ -107,16 +140,37 @@ def resolved(term: Term, namespaces: Callable[[Selector], frozenset[str]]) -> Se
     return Selection(term.namespaces | namespaces(term.within), term.pods)
 
 
-def _terms(wire: JSON, pod: Pod) -> tuple[Term, ...]:
-    if wire is None:
-        return ()
+def _load(pod: Pod, demand: Demand) -> Load:
+    everyone = (*pod.spec.containers, *pod.spec.init_containers)
+    amounts = demand.amounts
+    if any(name not in each.resources.requests for each in everyone for name in _UNSAID):
+        amounts = noderoom.amounts(podrequests.requests(pod, unsaid=_UNSAID))
+    return Load(amounts.get("cpu", 0), amounts.get("memory", 0))
+
+
+def _terms(wire: JSON) -> _Terms:
     try:
-        return tuple(_ready(term, pod) for term in codec.convert(wire, _Terms).required)
-    except (msgspec.ValidationError, selector.InvalidSelector):
+        return _NO_TERMS if wire is None else codec.convert(wire, _Terms)
+    except msgspec.ValidationError:
+        return _NO_TERMS
+
+
+_NO_TERMS = _Terms()
+
+
+def _ready(terms: Iterable[AffinityTerm], pod: Pod) -> tuple[Term, ...]:
+    try:
+        return tuple(_made(term, pod) for term in terms)
+    except selector.InvalidSelector:
         return ()
 
 
-def _ready(term: AffinityTerm, pod: Pod) -> Term:
+def _weighed(wishes: Iterable[_Preferred], pod: Pod, sign: int) -> Likings:
+    terms = _ready((wish.pod_affinity_term for wish in wishes), pod)
+    return tuple((term, sign * wish.weight) for term, wish in zip(terms, wishes, strict=False))
+
+
+def _made(term: AffinityTerm, pod: Pod) -> Term:
     named = frozenset(term.namespaces)
     if not named and term.namespace_selector is None:
         named = frozenset((pod.metadata.namespace,))
