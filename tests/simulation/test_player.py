@@ -1,5 +1,7 @@
 """A script is played to its end, whatever it asks for."""
 
+import pytest
+
 from korder.embedded.simulation.changes import Change
 from korder.embedded.simulation.script import (
     AddNode,
@@ -15,6 +17,7 @@ from korder.embedded.simulation.workloads import objects
 from korder.embedded.simulation.workloads.objects import Pods
 from korder.embedded.simulation.world import Setup, simulate
 
+pytestmark = pytest.mark.timeout(60)
 SMALL = Pods(cpu=100, memory=16, grace=1)
 
 
