@@ -77,9 +77,7 @@ def _head(told: Timeline, run: Run, verdict: str) -> str:
     listed = "".join(
         f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items()
     )
-    return (
-        f"<header><h1><span>{verdict}</span> {escape(told.verdict)}</h1>\n<dl>{listed}</dl></header>"
-    )
+    return f"<header><h1><span>{verdict}</span> {escape(told.verdict)}</h1>\n<dl>{listed}</dl></header>"
 
 
 def _foot(run: Run) -> str:

@@ -6,14 +6,16 @@ shrunk script does not create any more cannot be deleted.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
-from typing import assert_never
 
 import msgspec
 
-from korder.api.core import NODES
-from korder.api.meta import Key, Kind, Object
+from korder.api import selector
+from korder.api.core import NODES, PODS, Pod
+from korder.api.meta import Key, Kind, Object, controller_of, key_of
 from korder.api.plan import PatchType
+from korder.api.workloads import DAEMON_SETS
 from korder.embedded.actors.machines import Machines, Manners, Shape
 from korder.embedded.simulation.journal import Journal
 from korder.embedded.simulation.processes import Process
@@ -24,19 +26,22 @@ from korder.embedded.simulation.script import (
     Create,
     Deed,
     Delete,
+    DeletePods,
     JumpClock,
     LoseNode,
     Manifest,
     Patch,
+    ProcessDeed,
     RemoveNode,
     ReturnNode,
     SlowNode,
     Step,
     Stop,
+    UserDeed,
 )
 from korder.kube import served
 from korder.kube.client import Client
-from korder.kube.errors import KubeError
+from korder.kube.errors import KubeError, NotFound
 
 _DEFAULT_NAMESPACE = "default"
 
@@ -70,7 +75,19 @@ class Player:
             except KubeError as error:
                 self._journal.note("script", "!", f"refused: {error}")
 
-    async def _do(self, deed: Deed) -> None:  # noqa: C901, PLR0912  one arm for each deed
+    async def _do(self, deed: Deed) -> None:
+        match deed:
+            case Apply() | Create() | Patch() | Delete() | DeletePods():
+                await self._as_user(deed)
+            case Crash() | Stop() | JumpClock():
+                self._to_process(self._process(deed.process), deed)
+            case RemoveNode():
+                self._machines.remove(deed.name)
+                await self._client.delete(NODES, Key("", deed.name))
+            case _:
+                self._to_machine(deed)
+
+    async def _as_user(self, deed: UserDeed) -> None:
         match deed:
             case Apply():
                 await self._apply(deed)
@@ -83,27 +100,31 @@ class Player:
             case Delete():
                 kind = await self._kind(deed.api_version, deed.kind)
                 await self._client.delete(kind, _key(kind, deed.namespace, deed.name))
+            case _:
+                await self._delete_pods(deed)
+
+    def _to_machine(self, deed: AddNode | LoseNode | ReturnNode | SlowNode) -> None:
+        if not isinstance(deed, AddNode) and self._machines.get(deed.name) is None:
+            raise KubeError(f"there is no machine {deed.name!r}")
+        match deed:
             case AddNode():
                 self._machines.add(deed.name, _shape(deed))
             case LoseNode():
                 self._machines.lose(deed.name)
             case ReturnNode():
                 self._machines.recover(deed.name)
-            case RemoveNode():
-                self._machines.remove(deed.name)
-                await self._client.delete(NODES, Key("", deed.name))
-            case SlowNode():
+            case _:
                 self._machines.slow(deed.name, Manners(deed.start, deed.stop))
+
+    def _to_process(self, process: Process, deed: ProcessDeed) -> None:
+        match deed:
             case Crash():
-                self._process(deed.process).crash(deed.down)
+                process.crash(deed.down)
             case Stop():
-                process = self._process(deed.process)
                 process.stop()
                 asyncio.get_running_loop().call_later(deed.seconds, process.resume)
-            case JumpClock():
-                self._process(deed.process).jump(timedelta(seconds=deed.seconds))
             case _:
-                assert_never(deed)
+                process.jump(timedelta(seconds=deed.seconds))
 
     async def _apply(self, deed: Apply) -> None:
         kind, key = await self._place(deed.manifest)
@@ -120,6 +141,15 @@ class Player:
         kind = await self._kind(manifest.get("apiVersion", ""), manifest.get("kind", ""))
         meta = manifest.get("metadata", {})
         return kind, _key(kind, meta.get("namespace", ""), meta.get("name", ""))
+
+    async def _delete_pods(self, deed: DeletePods) -> None:
+        fields = f"spec.nodeName={deed.node}" if deed.node else ""
+        labels = str(selector.from_labels(deed.labels))
+        found = await self._client.list(PODS, deed.namespace, labels=labels, fields=fields)
+        pods = [pod for pod in found.items if not (deed.node and _stays(pod))]
+        for pod in pods[: deed.most]:
+            with suppress(NotFound):
+                await self._client.delete(PODS, key_of(pod), uid=pod.metadata.uid)
 
     def _process(self, name: str) -> Process:
         found = self._processes.get(name)
@@ -141,6 +171,12 @@ class Player:
 
 def _key(kind: Kind[Object], namespace: str, name: str) -> Key:
     return Key((namespace or _DEFAULT_NAMESPACE) if kind.namespaced else "", name)
+
+
+def _stays(pod: Pod) -> bool:
+    """Whether draining leaves a pod where it is: a new one would come at once."""
+    owner = controller_of(pod)
+    return owner is not None and owner.kind == DAEMON_SETS.kind
 
 
 def _shape(deed: AddNode) -> Shape:

@@ -49,6 +49,15 @@ class Delete(_Deed, frozen=True, tag="delete"):
     namespace: str = ""
 
 
+class DeletePods(_Deed, frozen=True, tag="delete-pods"):
+    """A user deletes pods: those with such labels, or those on a node as `kubectl drain` does; at most so many."""
+
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    node: str = ""
+    most: int | None = None
+
+
 class AddNode(_Deed, frozen=True, tag="add-node"):
     """A machine joins: what it offers, and how it is marked."""
 
@@ -105,20 +114,10 @@ class JumpClock(_Deed, frozen=True, tag="jump-clock"):
     seconds: float
 
 
-Deed = (
-    Apply
-    | Create
-    | Patch
-    | Delete
-    | AddNode
-    | LoseNode
-    | ReturnNode
-    | RemoveNode
-    | SlowNode
-    | Crash
-    | Stop
-    | JumpClock
-)
+UserDeed = Apply | Create | Patch | Delete | DeletePods
+MachineDeed = AddNode | LoseNode | ReturnNode | RemoveNode | SlowNode
+ProcessDeed = Crash | Stop | JumpClock
+Deed = UserDeed | MachineDeed | ProcessDeed
 
 
 class Step(msgspec.Struct, frozen=True):
