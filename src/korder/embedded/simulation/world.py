@@ -23,7 +23,9 @@ from korder.embedded.apiserver.serving.expiry import Expiry
 from korder.embedded.apiserver.storage import Change as Changed, Event, Storage, open_storage
 from korder.embedded.apiserver.view import decoded
 from korder.embedded.simulation import script
+from korder.embedded.simulation.audit import Audit
 from korder.embedded.simulation.changes import Change
+from korder.embedded.simulation.invariant import Invariant
 from korder.embedded.simulation.journal import Journal, Sink, checksum
 from korder.embedded.simulation.loop import SimulatedLoop
 from korder.embedded.simulation.luck import Chance, Luck, Planned, Strike, UnluckyTransport
@@ -55,6 +57,8 @@ class Setup:
         crashes: Crash points at which a process ends, each with how often it is passed before.
         start: The wall clock at the beginning.
         observers: Told of every commit.
+        invariants: What is promised; a fresh set, because invariants remember.
+        replay: The command that plays this run again, for the report of a violation.
         sink: Gets every line of the journal.
     """
 
@@ -67,6 +71,8 @@ class Setup:
     crashes: Sequence["CrashPoint"] = ()
     start: datetime = START
     observers: Sequence["Observer"] = ()
+    invariants: Sequence[Invariant] = ()
+    replay: str = ""
     sink: Sink | None = None
 
 
@@ -84,7 +90,8 @@ class Outcome:
 
     Attributes:
         digest: Names the journal; runs with the same digest are the same.
-        violation: The promise that was broken, as text; empty if none was.
+        violation: The promise that was broken, its name first; empty if none was.
+        report: All about it, to be read.
         writes: How many objects were written.
         strikes: The faults that happened, as a plan.
         places: The crash points that were passed, with how often.
@@ -98,6 +105,7 @@ class Outcome:
     strikes: tuple[Strike, ...]
     places: dict[str, int] = field(default_factory=dict)
     ended_after: float = 0.0
+    report: str = ""
 
 
 class Broken(Exception):
@@ -133,17 +141,26 @@ class _World:
         self._crashes = {(point.place, point.nth) for point in setup.crashes}
         self._luck = setup.luck or Planned(())
         self._processes: dict[str, Process] = {}
+        self._report = ""
         self._over: asyncio.Future[str] | None = None
 
     async def run(self) -> Outcome:
         self._over = asyncio.get_running_loop().create_future()
+        self._audit = Audit(
+            self._setup.invariants,
+            self._clock,
+            self._journal,
+            self._accuse,
+            seed=self._setup.seed,
+            replay=self._setup.replay,
+        )
         rng = random.Random(f"{self._setup.seed} server")
         made = keys.make(self._clock.now(), rng.randbytes)
         settings = access.Settings(made.signing_key, {made.admin_token: access.ADMIN})
         async with open_storage(None) as storage:
             server = assemble(storage, Surroundings(access=settings), now=self._clock.now, rng=rng)
-            await server.start()
             storage.observe(self._committed)
+            await server.start()
             try:
                 violation = await self._history(storage, server, made.admin_token)
             finally:
@@ -156,6 +173,7 @@ class _World:
             strikes=tuple(self._strikes),
             places=self._places,
             ended_after=asyncio.get_running_loop().time(),
+            report=self._report,
         )
 
     async def _history(self, storage: Storage, server: ApiServer, token: str) -> str:
@@ -214,6 +232,7 @@ class _World:
         if isinstance(self._luck, Chance):
             self._luck.ended = True
         await asyncio.sleep(self._setup.settle)
+        self._audit.rest()
         self._end("")
 
     def _visit(self, process: Process, place: str) -> bool:
@@ -245,10 +264,15 @@ class _World:
         try:
             for observer in self._setup.observers:
                 observer(change)
+            self._audit.note(change)
         except Broken as broken:
             self._end(str(broken))
         if self._journal.writes % COLLECT_EVERY == 0:
             gc.collect()
+
+    def _accuse(self, violation: str, report: str) -> None:
+        self._report = self._report or report
+        self._end(violation)
 
     def _end(self, violation: str) -> None:
         assert self._over is not None  # noqa: S101  the run has begun
