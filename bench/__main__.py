@@ -4,7 +4,7 @@ import sys
 
 from rich.console import Console
 
-from bench import embedded, fanout, informer_list, micro, storage, watchers
+from bench import embedded, fanout, informer_list, micro, simulation, storage, watchers
 from bench.table import publish
 
 BENCHMARKS = {
@@ -17,6 +17,9 @@ BENCHMARKS = {
     ("embedded-watchers",): watchers.watchers,
     ("embedded-ready",): embedded.ready,
     ("embedded-memory",): embedded.memory,
+    ("simulate-day",): simulation.day,
+    ("simulate-nodes",): simulation.nodes,
+    ("simulate-memory",): simulation.memory,
     ("storage-create",): storage.create,
     ("storage-list",): storage.list_pages,
     ("storage-watchers",): storage.watchers,
