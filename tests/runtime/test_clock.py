@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -24,6 +25,20 @@ async def test_timers_fire_at_their_exact_instants_in_order() -> None:
         clock.call_at(instant, lambda instant=instant: fired.append((instant, clock.now())))
     await asyncio.sleep(100_000)
     assert fired == [(instant, instant) for instant in sorted(instants)]
+
+
+async def test_a_jump_is_the_same_in_every_run() -> None:
+    runs: list[list[int]] = []
+    for _ in range(3):
+        clock = VirtualClock(NOON)
+        fired: list[int] = []
+        for number in range(100):
+            clock.call_at(clock.now() + timedelta(hours=1), partial(fired.append, number))
+        clock.jump(timedelta(minutes=30))
+        await asyncio.sleep(3600)
+        runs.append(fired)
+    assert runs[0] == runs[1] == runs[2]
+    assert sorted(runs[0]) == list(range(100))
 
 
 async def test_a_cancelled_timer_stays_silent() -> None:

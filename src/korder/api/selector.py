@@ -57,7 +57,7 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
     def __post_init__(self) -> None:
         _check_key(self.key)
         _check_count(self)
-        for value in self.values:
+        for value in sorted(self.values):
             _check_value(self.key, value)
         if self.operator in (Operator.GREATER, Operator.LESS):
             (bound,) = self.values

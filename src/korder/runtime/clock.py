@@ -90,7 +90,8 @@ class VirtualClock:
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
-        self._pending: set[_VirtualTimer] = set()
+        self._pending: dict[_VirtualTimer, None] = {}
+        """In the order in which they were set, so that a jump is the same in every run."""
 
     def now(self) -> datetime:
         return self._start + timedelta(seconds=self.monotonic())
@@ -112,10 +113,10 @@ class VirtualClock:
         return (instant - self._start).total_seconds()
 
     def watch(self, timer: "_VirtualTimer") -> None:
-        self._pending.add(timer)
+        self._pending[timer] = None
 
     def unwatch(self, timer: "_VirtualTimer") -> None:
-        self._pending.discard(timer)
+        self._pending.pop(timer, None)
 
 
 class _VirtualTimer:

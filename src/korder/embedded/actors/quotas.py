@@ -124,7 +124,8 @@ def _news(quota: ResourceQuota, counted: Usage) -> tuple[Patch, ...]:
     used = {name: amount for name, amount in (told | counted).items() if name in hard}
     if used == told and hard == resources.parse_list(quota.status.hard):
         return ()
-    gone: dict[str, JSON] = dict.fromkeys({*quota.status.hard, *quota.status.used} - set(hard))
+    told_of = (*quota.status.hard, *quota.status.used)
+    gone: dict[str, JSON] = dict.fromkeys(name for name in told_of if name not in hard)
     return (
         Patch(
             RESOURCE_QUOTAS,

@@ -51,7 +51,7 @@ def choose(tenant: Tenant, cluster: Cluster, rng: random.Random) -> Found | Unsc
     if named is not None and not named:
         message = f"{preemption.unavailable({}, len(cluster.nodes))} pod affinity terms conflict."
         return _fail(trial, {}, message, rng)
-    names = list(cluster.nodes) if named is None else [n for n in named if n in cluster.nodes]
+    names = list(cluster.nodes) if named is None else sorted(named & cluster.nodes.keys())
     feasible, refusals = _search(trial, names, rng)
     if feasible:
         return Found(scoring.best(tenant, cluster, feasible, rng))
