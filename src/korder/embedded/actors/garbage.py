@@ -8,6 +8,7 @@ the finalizers that Kubernetes uses, and the collector asks for a foreground del
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -29,6 +30,7 @@ from korder.runtime.store import Change, by_owner
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 _ORPHANED_BY_DEFAULT = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
 _WORKERS = 2
+_MOST_GONE = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class GarbageCollector:
     def __init__(self, manager: Manager, client: Client, kinds: Iterable[AnyKind]) -> None:
         self._client = client
         self._desks: dict[tuple[str, str], _Desk] = {}
+        self._gone: dict[tuple[str, Key, str], None] = {}
+        """Owners, by kind, name and UID, that the server has said are not there."""
         self._owners: Counter[str] = Counter()
         """How many objects name each UID as an owner; most objects are nobody's, and need not be looked for among all kinds."""
         for kind in kinds:
@@ -155,13 +159,24 @@ class GarbageCollector:
         key = _owner_key(desk, obj, ref)
         owner = desk.informer.reader.get(key)
         if owner is None or owner.metadata.uid != ref.uid:
-            try:
-                owner = await self._client.get(desk.kind, key)
-            except NotFound:
-                return _Owner.GONE
-        if owner.metadata.uid != ref.uid:
+            owner = await self._asked(desk, key, ref)
+        if owner is None:
             return _Owner.GONE
         return _Owner.WAITS if FOREGROUND in _gc_finalizers(owner) else _Owner.STANDS
+
+    async def _asked(self, desk: _Desk, key: Key, ref: OwnerReference) -> HasMetadata | None:
+        """Asks the server for an owner, once for all children of one that is gone: nothing comes back under its UID."""
+        known = str(desk.kind), key, ref.uid
+        if known in self._gone:
+            return None
+        with suppress(NotFound):
+            owner = await self._client.get(desk.kind, key)
+            if owner.metadata.uid == ref.uid:
+                return owner
+        self._gone[known] = None
+        if len(self._gone) > _MOST_GONE:
+            del self._gone[next(iter(self._gone))]
+        return None
 
     def _desk_of(self, ref: OwnerReference) -> _Desk | None:
         return self._desks.get((ref.api_version.rpartition("/")[0], ref.kind))
@@ -177,9 +192,9 @@ def _owner_key(desk: _Desk, child: HasMetadata, ref: OwnerReference) -> Key:
 
 
 def _concerns_us(old: HasMetadata | None, new: HasMetadata) -> bool:
-    """Whether an object has owners or waits for the collector, and that is news."""
-    ours = bool(new.metadata.owner_references or _gc_finalizers(new))
-    return ours and (old is None or _bonds(old) != _bonds(new))
+    """Whether an object that stays has owners, or one that goes waits for the collector, and that is news."""
+    owned = new.metadata.owner_references and new.metadata.deletion_timestamp is None
+    return bool(owned or _gc_finalizers(new)) and (old is None or _bonds(old) != _bonds(new))
 
 
 def _bonds(obj: HasMetadata) -> object:
