@@ -186,6 +186,15 @@ def decode_json(body: bytes) -> tuple[Any, list[str]]:
     return value, _repeated(body.decode())
 
 
+def reread(value: Any) -> Any:
+    """What would be read if this were sent: a copy of one's own, in which nothing can stand twice."""
+    body = msgspec.json.encode(value)
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _decode_slowly(body)[0]
+
+
 def _decode_slowly(body: bytes) -> tuple[Any, list[str]]:
     """Reads what Go reads and msgspec does not: broken UTF-8 and lone halves of characters become replacement characters."""
     text = body.decode(errors="replace")

@@ -5,7 +5,6 @@ completes it is an update that takes the last finalizer away (`writing`), or ano
 """
 
 import asyncio
-import copy
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -190,7 +189,7 @@ async def remove(
 async def _remove(call: Call, options: DeleteOptions, record: Record, *, admitted: bool) -> Answer:
     old = documents.known(call.resource, record)
     _preconditions(call, options, record, old["metadata"])
-    obj = copy.deepcopy(old)
+    obj = documents.known(call.resource, record)
     meta = obj["metadata"]
     if _waits_already(options, meta):
         return _told(call, record)

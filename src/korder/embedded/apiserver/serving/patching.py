@@ -6,6 +6,7 @@ else was faster.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from korder.api import patch as patches
@@ -14,7 +15,7 @@ from korder.embedded.apiserver import gotext, jsonpatch, refusal
 from korder.embedded.apiserver.fielderrors import invalid as invalid_field
 from korder.embedded.apiserver.ownership import apply as ownership, strategic
 from korder.embedded.apiserver.ownership.refusals import ApplyConflict, ApplyRefused
-from korder.embedded.apiserver.serving import bodies, documents, incoming, options as opts, writing
+from korder.embedded.apiserver.serving import bodies, incoming, options as opts, writing
 from korder.embedded.apiserver.serving.call import Answer, Call
 from korder.embedded.apiserver.serving.options import WriteOptions
 
@@ -39,7 +40,7 @@ async def patch(call: Call) -> Answer:
         if live is None:
             raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
         made = change_of(call)(live)
-        wanted = _understood(call, options, made, shown(call, made))
+        wanted = _understood(call, options, made, partial(shown, call, made))
         incoming.settle(call, wanted)
         incoming.check_name(call, wanted)
         return writing.own(call, options, live, wanted)
@@ -159,36 +160,36 @@ def shown(call: Call, made: Any) -> str:
     return gotext.printed(bodies.decode_json(call.request.body)[0])
 
 
-def _understood(call: Call, options: WriteOptions, made: Any, shown: str) -> Object:
+def _understood(call: Call, options: WriteOptions, made: Any, shown: Callable[[], str]) -> Object:
     """Reads what a patch has made as if it had been sent; what is wrong is the patch's fault."""
     if not isinstance(made, dict):
-        raise invalid(shown, "not an object")
-    obj: Object = bodies.decode_json(documents.encode(made))[0]
+        raise invalid(shown(), "not an object")
+    obj: Object = bodies.reread(made)
     if _media(call) == STRATEGIC:
         obj |= {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
     problem = bodies.header_problem(obj)
     if problem:
-        raise invalid(shown, problem)
+        raise invalid(shown(), problem)
     _check_named(call, options, obj, shown)
     try:
         incoming.check_kind(call, obj)
         unknown = incoming.understood(call, obj)
     except refusal.Refused as error:
-        raise invalid(shown, _bare(error.status.message)) from None
+        raise invalid(shown(), _bare(error.status.message)) from None
     if unknown:
         problems = [f'unknown field "{path}"' for path in unknown]
         if options.validation == "Strict":
-            raise invalid(shown, "strict decoding error: " + ", ".join(problems))
+            raise invalid(shown(), "strict decoding error: " + ", ".join(problems))
         if options.validation == "Warn":
             call.warnings += problems
     return obj
 
 
-def _check_named(call: Call, options: WriteOptions, obj: Object, shown: str) -> None:
+def _check_named(call: Call, options: WriteOptions, obj: Object, shown: Callable[[], str]) -> None:
     """Refuses what a patch has left without its version, and a custom object without its kind."""
     if call.resource.custom:
         if not obj.get("kind"):
-            raise invalid(shown, f"Object 'Kind' is missing in '{shown}'")
+            raise invalid(shown(), f"Object 'Kind' is missing in '{shown()}'")
         if not obj.get("apiVersion"):
             told = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
             raise refusal.bad_request(f"Internal error occurred: {told}")
@@ -198,7 +199,7 @@ def _check_named(call: Call, options: WriteOptions, obj: Object, shown: str) -> 
             f'unknown field "{name}"' for name in sorted(obj.keys() - {"kind", "apiVersion"})
         ]
         if options.validation == "Strict":
-            raise invalid(shown, "strict decoding error: " + ", ".join(strange))
+            raise invalid(shown(), "strict decoding error: " + ", ".join(strange))
         if options.validation == "Warn":
             call.warnings += strange
         incoming.check_name(call, {"metadata": {}})
@@ -261,7 +262,7 @@ def _configuration(call: Call) -> Object:
 
 
 def _applied(call: Call, options: WriteOptions, applied: Object, merged: Object) -> Object:
-    obj: Object = bodies.decode_json(documents.encode(merged))[0]
+    obj: Object = bodies.reread(merged)
     incoming.check_kind(call, obj)
     try:
         unknown = incoming.understood(call, obj, applied=True)
