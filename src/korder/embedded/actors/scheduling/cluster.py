@@ -26,6 +26,8 @@ class Site:
     room: NodeRoom = field(default_factory=lambda: NodeRoom({}, {}, {}))
     load: Load = NO_LOAD
     tenants: dict[Key, Tenant] = field(default_factory=dict)
+    worth: dict[tuple[Load, int, int], int] = field(default_factory=dict)
+    """What pods of some demand think of it as it is; most pods are like others, and most sites do not change between two of them."""
 
 
 class Cluster:
@@ -52,6 +54,7 @@ class Cluster:
         """Takes in a node as it is now, or that it is gone."""
         site = self._sites.setdefault(name, Site())
         site.node = node
+        site.worth.clear()
         if node is None:
             del self.nodes[name]
             site.room = NodeRoom({}, site.room.used, site.room.ports)
@@ -70,6 +73,7 @@ class Cluster:
         site = self._sites.setdefault(name, Site())
         site.tenants[tenant.key] = tenant
         site.room = site.room.with_pod(tenant.demand)
+        site.worth.clear()
         self._seats[tenant.key] = name
         self._note(tenant, name, 1)
 
@@ -80,6 +84,7 @@ class Cluster:
             site = self._sites[name]
             tenant = site.tenants.pop(key)
             site.room = site.room.without_pod(tenant.demand)
+            site.worth.clear()
             self._note(tenant, name, -1)
             self._sweep(name)
 

@@ -30,11 +30,7 @@ def best(tenant: Tenant, cluster: Cluster, names: Sequence[str], rng: random.Ran
 
 def scores(tenant: Tenant, cluster: Cluster, names: Sequence[str]) -> dict[str, int]:
     """What each of the nodes that take the pod is worth to it, in comparison with the others."""
-    sites = {name: cluster.site(name) for name in names}
-    totals = {name: _emptiness(tenant, site) for name, site in sites.items()}
-    if any(name in tenant.demand.amounts for name in _BALANCED):
-        for name, site in sites.items():
-            totals[name] += _balance(tenant, site)
+    totals = {name: _comfort(tenant, cluster.site(name)) for name in names}
     for weight, wished in _wishes(tenant, cluster, names):
         for name in names:
             totals[name] += weight * wished[name]
@@ -62,6 +58,19 @@ def _wishes(
     if drawn:
         wishes.append((_NEIGHBOURS, _near(drawn, nodes)))
     return wishes
+
+
+def _comfort(tenant: Tenant, site: Site) -> int:
+    """How empty and how evenly used the node would be; worked out once for pods of the same demand, as long as the site stays as it is."""
+    amounts = tenant.demand.amounts
+    alike = (tenant.load, amounts.get("cpu", -1), amounts.get("memory", -1))
+    known = site.worth.get(alike)
+    if known is None:
+        known = _emptiness(tenant, site)
+        if any(name in amounts for name in _BALANCED):
+            known += _balance(tenant, site)
+        site.worth[alike] = known
+    return known
 
 
 def _emptiness(tenant: Tenant, site: Site) -> int:

@@ -181,7 +181,7 @@ def decode_json(body: bytes) -> tuple[Any, list[str]]:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _decode_slowly(body)
-    if _members(value) == body.count(b'":'):
+    if msgspec.json.encode(value) == body or _members(value) == body.count(b'":'):
         return value, []
     return value, _repeated(body.decode())
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from korder.embedded.simulation.script import (
     Apply,
+    Create,
     Deed,
     Delete,
     DeletePods,
@@ -68,7 +69,7 @@ class Sort(NamedTuple):
 def _plain(_: Random, tenant: Tenant) -> Iterator[Step]:
     """A pod, and nothing else happens."""
     pods = Pods(cpu=tenant.cpu, memory=tenant.cpu)
-    yield Step(tenant.begins, Apply(objects.pod(tenant.name, tenant.where, pods)))
+    yield Step(tenant.begins, Create(objects.pod(tenant.name, tenant.where, pods)))
     yield Step(tenant.ends, Delete("v1", "Pod", tenant.name, tenant.where))
 
 
