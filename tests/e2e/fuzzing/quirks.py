@@ -1,6 +1,6 @@
-"""What sequences leave out: inputs to which a real server's answer hangs on how its memory or its storage holds them.
+"""What sequences leave out: what hangs on chance, and inputs to which a real server's answer hangs on how it holds them in memory.
 
-Nobody could rely on those answers; each stands in docs/embedded-differences.md. `requests` sends every sequence through here.
+Nobody could rely on those answers; they stand in docs/embedded-differences.md. `requests` sends every sequence through here.
 """
 
 from collections.abc import Callable
@@ -15,35 +15,35 @@ Change = Callable[[Path, Any], Any]
 """What stands at a place instead of a value; `DROP` for nothing."""
 
 _DATA = ("data", "binaryData")
+_CHOSEN = ("/metadata/resourceVersion", "/metadata/uid")
 
 
 def tamed(steps: list[Step]) -> list[Step]:
     """The steps of a sequence without quirks."""
     mentioned = repr([(step.body, step.edits) for step in steps])
-    changes: dict[str, list[Change]] = {
-        "configmaps": [_bytes],
-        "widgets": [_whole] if "'limit'" in mentioned else [],
+    immutable = "'immutable': True" in mentioned or "('immutable',), True" in mentioned
+    bounded = "'limit'" in mentioned
+    return [_tamed(step, immutable=immutable, bounded=bounded) for step in steps]
+
+
+def _tamed(step: Step, *, immutable: bool, bounded: bool) -> Step:
+    resource, content = step.about.partition("/")[0], step.content
+    custom, applied = resource == "widgets", content == patches.APPLY_PATCH
+    merged = content in (patches.MERGE_PATCH, patches.STRATEGIC_PATCH)
+    converted = not custom and (applied or content == patches.STRATEGIC_PATCH)
+    careless = content == patches.MERGE_PATCH and step.query.get("fieldValidation") == "Ignore"
+    rules = {
+        _bytes: resource == "configmaps" and not merged,
+        _present: resource == "configmaps" and immutable,
+        _whole: custom and bounded,
+        _filled: custom and applied,
+        _small: converted,
+        _object: careless,
+        _named: content == patches.JSON_PATCH,
+        _own: resource == "namespaces" and step.method == "POST",
     }
-    if "'immutable': True" in mentioned or "('immutable',), True" in mentioned:
-        changes["configmaps"].append(_present)
-    return [_tamed(step, changes.get(step.about.partition("/")[0], [])) for step in steps]
-
-
-def _tamed(step: Step, changes: list[Change]) -> Step:
-    if step.method == "POST" and step.about.startswith("namespaces/"):
-        changes = [*changes, _own]
-    if step.content == patches.MERGE_PATCH and step.query.get("fieldValidation") == "Ignore":
-        changes = [*changes, _object]
-    custom = step.about.startswith("widgets/")
-    if step.content == patches.APPLY_PATCH and custom:
-        changes = [*changes, _filled]
-    if step.content in (patches.APPLY_PATCH, patches.STRATEGIC_PATCH) and not custom:
-        changes = [*changes, _small]
-    if step.content == patches.JSON_PATCH:
-        changes = [*changes, _named]
-    merged = step.content in (patches.MERGE_PATCH, patches.STRATEGIC_PATCH)
-    for change in changes:
-        if not (merged and change is _bytes):
+    for change, needed in rules.items():
+        if needed:
             edits = tuple((path, _changed(change, path, value)) for path, value in step.edits)
             step = replace(step, body=_changed(change, (), step.body), edits=edits)
     return step
@@ -81,9 +81,9 @@ def _small(path: Path, value: Any) -> Any:
 
 
 def _named(path: Path, value: Any) -> Any:
-    """A version is short on one server and long on the other."""
+    """Whether a version or an id can be read as something else is chance."""
     del path
-    if isinstance(value, dict) and value.get("from") == "/metadata/resourceVersion":
+    if isinstance(value, dict) and value.get("from") in _CHOSEN:
         return {**value, "from": "/metadata/name"}
     return value
 
@@ -101,7 +101,8 @@ def _object(path: Path, value: Any) -> Any:
 
 def _whole(path: Path, value: Any) -> Any:
     """A whole float is no integer for a rule that looks at it."""
-    return int(value) if path == ("spec", "size") and value == 1.0 else value
+    whole = isinstance(value, float) and value.is_integer()
+    return int(value) if whole and path == ("spec", "size") else value
 
 
 def _filled(path: Path, value: Any) -> Any:
