@@ -193,3 +193,24 @@ async def test_force_is_only_for_apply(server: Server, home: Home) -> None:
         "Invalid",
         'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch',
     )
+
+
+async def test_another_kind_is_told_before_owners_that_were_sent(
+    server: Server, home: Home
+) -> None:
+    body = {**config_map("a", managedFields=[{"manager": "x"}]), "apiVersion": "v9"}
+    answer = await server.apply(home("configmaps", "a"), body)
+    answer.refused(400, "BadRequest", "invalid object type: /v9, Kind=ConfigMap")
+
+
+async def test_what_is_applied_is_converted_member_by_member(server: Server, home: Home) -> None:
+    """Of several faults the first in the order of the type is told."""
+    body = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "a"},
+        "spec": {"renewTime": "today", "acquireTime": "yesterday"},
+    }
+    answer = await server.apply(home("leases", "a"), body)
+    assert answer.status >= 400
+    assert 'parsing time "yesterday"' in answer.json["message"]

@@ -235,3 +235,26 @@ async def test_a_custom_object_is_deleted_with_a_status(server: Server, home: Ho
         "kind": kind.plural,
         "uid": uid,
     }
+
+
+async def test_times_that_are_none_are_left_out_of_what_is_applied(
+    server: Server, home: Home
+) -> None:
+    kind = await defined(server, home)
+    body = kind.object("a")
+    body["metadata"]["creationTimestamp"] = "yesterday"
+    made = (await server.apply(kind.path("a"), body)).ok(201)
+    assert made["metadata"]["creationTimestamp"] != "yesterday"
+    (
+        await server.post(kind.path(), {**body, "metadata": {**body["metadata"], "name": "b"}})
+    ).refused(400, "BadRequest")
+
+
+async def test_a_kind_is_needed_by_lenient_readers_too(server: Server, home: Home) -> None:
+    kind = await defined(server, home)
+    body = {"apiVersion": f"{kind.group}/v1", "metadata": {"name": "a"}}
+    answer = await server.post(kind.path(), body, fieldValidation="Ignore")
+    status = answer.refused(400, "BadRequest")
+    assert status["message"].startswith(
+        f"{kind.kind} in version \"v1\" cannot be handled as a {kind.kind}: Object 'Kind' is missing in"
+    )

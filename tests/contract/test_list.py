@@ -287,3 +287,9 @@ async def test_an_object_can_be_read_from_a_version(server: Server, five: str) -
 async def test_a_limit_that_is_no_number_is_refused(server: Server, five: str) -> None:
     answer = await server.get(five, limit="two")
     answer.refused(400, "BadRequest", 'strconv.ParseInt: parsing "two": invalid syntax')
+
+
+async def test_a_list_of_one_name_has_no_further_pages(server: Server, five: str) -> None:
+    found = (await server.get(five, fieldSelector="metadata.name=a", limit="1")).ok()
+    assert names(found) == ["a"]
+    assert "continue" not in found["metadata"]

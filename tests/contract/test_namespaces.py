@@ -196,3 +196,16 @@ async def test_the_identity_of_a_node_stays(server: Server) -> None:
     status = answer.refused(422, "Invalid")
     assert status["details"]["causes"][0]["field"] == "spec.providerID"
     (await server.delete(f"{NODES}/{name}")).ok()
+
+
+async def test_a_second_deletion_changes_nothing_while_the_namespace_is_held(
+    server: Server,
+) -> None:
+    name = unique("ns")
+    path = f"{SPACES}/{name}"
+    body = simple("v1", "Namespace", name, spec={"finalizers": ["example.com/x"]})
+    (await server.post(SPACES, body)).ok(201)
+    (await server.delete(path)).ok()
+    again = (await server.delete(path, {"propagationPolicy": "Orphan"})).ok()
+    assert "finalizers" not in again["metadata"]
+    (await server.put(f"{path}/finalize", simple("v1", "Namespace", name, spec={}))).ok()

@@ -249,3 +249,35 @@ async def test_a_status_is_patched_through_its_own_path(server: Server, home: Ho
 async def test_a_patch_answers_with_the_whole_object(server: Server, a: str) -> None:
     answer = (await server.patch(a, {"data": {"l": "w"}}, MERGE_PATCH)).ok()
     assert essence(answer) == essence((await server.get(a)).ok())
+
+
+async def test_a_json_patch_can_count_from_the_end(server: Server, home: Home) -> None:
+    finalizers = ["x.io/a", "x.io/b", "x.io/c"]
+    (await server.post(home("configmaps"), config_map("a", finalizers=finalizers))).ok()
+    path, place = home("configmaps", "a"), "/metadata/finalizers"
+    shorter = await server.patch(path, [{"op": "remove", "path": f"{place}/-2"}], JSON_PATCH)
+    assert shorter.ok()["metadata"]["finalizers"] == ["x.io/a", "x.io/c"]
+    more = [{"op": "add", "path": f"{place}/-1", "value": "x.io/d"}]
+    longer = await server.patch(path, more, JSON_PATCH)
+    assert longer.ok()["metadata"]["finalizers"] == ["x.io/a", "x.io/c", "x.io/d"]
+    (await server.patch(path, {"metadata": {"finalizers": None}})).ok()
+
+
+async def test_of_several_faults_the_first_by_name_is_told(server: Server, a: str) -> None:
+    operations = [
+        {"op": "add", "path": "/metadata/uid", "value": 1},
+        {"op": "add", "path": "/metadata/generation", "value": []},
+    ]
+    status = (await server.patch(a, operations, JSON_PATCH)).refused(422, "Invalid")
+    fault = "json: cannot unmarshal array into Go struct field ObjectMeta.metadata.generation of type int64"
+    assert status["message"].endswith(fault)
+
+
+async def test_bytes_that_are_no_base64_are_told_by_a_strategic_patch(
+    server: Server, a: str
+) -> None:
+    body = {"binaryData": {"e": "!"}}
+    status = (await server.patch(a, body, STRATEGIC_PATCH)).refused(422, "Invalid")
+    assert status["details"]["causes"][0]["message"] == (
+        'Invalid value: "map[binaryData:map[e:!]]": error decoding from json: illegal base64 data at input byte 0'
+    )

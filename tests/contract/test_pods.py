@@ -188,3 +188,27 @@ async def test_the_node_of_a_pod_stays_in_its_status_path(server: Server, a: str
     (await server.post(f"{a}/binding", binding("a"))).ok()
     answer = await server.patch(f"{a}/status", {"spec": {"nodeName": "m"}})
     assert answer.ok()["spec"]["nodeName"] == "n"
+
+
+async def test_the_first_address_of_a_pod_is_among_its_addresses(server: Server, a: str) -> None:
+    (await server.post(f"{a}/binding", binding("a"))).ok()
+    single = (await server.patch(f"{a}/status", {"status": {"podIP": "10.0.0.1"}})).ok()
+    assert single["status"]["podIPs"] == [{"ip": "10.0.0.1"}]
+    owned = single["metadata"]["managedFields"][-1]["fieldsV1"]["f:status"]
+    assert {"f:podIP", "f:podIPs"} <= owned.keys()
+
+
+async def test_an_address_that_is_none_is_refused(server: Server, a: str) -> None:
+    answer = await server.patch(f"{a}/status", {"status": {"podIP": "nonsense"}})
+    status = answer.refused(422, "Invalid")
+    assert status["details"]["causes"][0]["field"] == "status.podIPs[0]"
+
+
+async def test_a_binding_of_another_version_is_refused(server: Server, a: str) -> None:
+    answer = await server.post(f"{a}/binding", {**binding("a"), "apiVersion": "v7"})
+    answer.refused(
+        400,
+        "BadRequest",
+        'Binding in version "v7" cannot be handled as a Binding: '
+        'no kind "Binding" is registered for version "v7" in scheme "pkg/runtime/scheme.go:111"',
+    )

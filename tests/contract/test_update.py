@@ -155,3 +155,14 @@ async def test_a_put_on_a_collection_is_not_allowed(server: Server, home: Home) 
     answer.refused(
         405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
     )
+
+
+async def test_owners_that_stand_there_twice_are_told_before_anything_else(
+    server: Server, home: Home
+) -> None:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "u"}
+    body = pod("missing", {"metadata": {"ownerReferences": [owner, owner]}})
+    answer = await server.put(home("pods", "missing"), body)
+    answer.refused(404, "NotFound")
+    [warning] = answer.warnings
+    assert warning.startswith(".metadata.ownerReferences contains duplicate entries")

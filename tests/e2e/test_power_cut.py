@@ -168,7 +168,11 @@ class Watcher:
     "rounds",
     [
         pytest.param(range(5), id="a few times"),
-        pytest.param(range(100, 100 + SOAK_ROUNDS), id="many times", marks=pytest.mark.soak),
+        pytest.param(
+            range(100, 100 + SOAK_ROUNDS),
+            id="many times",
+            marks=[pytest.mark.soak, pytest.mark.timeout(0)],
+        ),
     ],
 )
 async def test_a_cluster_loses_nothing_when_its_power_is_cut(tmp_path: Path, rounds: range) -> None:

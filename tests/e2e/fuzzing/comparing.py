@@ -11,9 +11,11 @@ from typing import Any
 _UUID = re.compile(r"(?!0{8})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"(?!2024)20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 """An instant a server chose: those that requests name are of 2024."""
-_GENERATED = re.compile(r"\b(kube-api-access-|g\d+-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+_GENERATED = re.compile(
+    r"(?<!\w)(kube-api-access-|g\d+-|text|1Gi|-1|Not Valid!|a{58})[bcdfghjklmnpqrstvwxz2456789]{5}\b"
+)
 _VERSION = re.compile(
-    r"(ResourceVersion in (?:(?:precondition|object meta): |the precondition \(|record \())(\d+)"
+    r"(ResourceVersion in (?:(?:precondition|object meta): |the precondition \(|record \()|\"?resourceVersion\"?:\s?\"?)(\d+)"
 )
 _QUOTED = re.compile(r'"\{(?:[^"\\]|\\.)*\}"')
 """An object inside of a text, whose members come in an order that depends on what was patched."""
@@ -54,7 +56,7 @@ class Names:
             if key == "metadata" and isinstance(each, dict):
                 made[key] = self._meta(each, listed=listed or "items" in value)
             else:
-                made[key] = self.plain(each)
+                made[_UUID.sub(self._id, key)] = self.plain(each)
         return made
 
     def _meta(self, meta: dict[str, Any], *, listed: bool) -> dict[str, Any]:
@@ -79,12 +81,10 @@ class Names:
         quoted = _QUOTED.search(text)
         if quoted:
             inner = self.plain(json.loads(json.loads(quoted[0])))
-            if inner.get("kind") == "Scale":
-                inner.get("metadata", {}).pop("managedFields", None)
             text = text.replace(quoted[0], json.dumps(inner, sort_keys=True))
         text = _UUID.sub(self._id, text)
         text = _VERSION.sub(lambda found: found[1] + self._version(found[2]), text)
-        text = _CONVERTED.sub(r"\1<wrong type>", text)
+        text = _CONVERTED.sub(r"\1<wrong type>", text).replace("map[x:<nil>]", "map[]")
         return _GENERATED.sub(r"\1<any>", _TIME.sub("<time>", text))
 
     def _id(self, found: re.Match[str]) -> str:
@@ -101,7 +101,8 @@ def _without_order(status: dict[str, Any]) -> dict[str, Any]:
         return status
     message = status["message"]
     for cause in sorted(causes, key=lambda cause: -len(cause.get("message", ""))):
-        message = message.replace(f"{cause.get('field', '')}: {cause['message']}", "*", 1)
+        if "field" in cause:
+            message = message.replace(f"{cause['field']}: {cause['message']}", "*", 1)
     details = {**status["details"], "causes": sorted(causes, key=json.dumps)}
     return {**status, "message": message, "details": details}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.e2e.fuzzing import patches
 from tests.e2e.fuzzing.kinds import KINDS, Kind, a_change
+from tests.e2e.fuzzing.quirks import tamed
 from tests.e2e.fuzzing.step import Step
 from tests.e2e.fuzzing.subresources import SUBRESOURCES
 from tests.e2e.fuzzing.values import mangled, sometimes
@@ -20,7 +21,7 @@ def sequence(seed: int) -> list[Step]:
     count = rng.randint(12, 20)
     steps = [create(rng, rng.choice(kinds), 0)]
     steps += [_step(rng, rng.choice(kinds), number) for number in range(1, count)]
-    return steps
+    return tamed(steps)
 
 
 def _step(rng: random.Random, kind: Kind, number: int) -> Step:

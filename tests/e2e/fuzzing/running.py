@@ -65,7 +65,7 @@ class Side:
         self.memory.note(step, answer.status, said)
         return {
             "code": answer.status,
-            "warnings": sorted(answer.warnings),
+            "warnings": sorted(map(self.names.plain, answer.warnings)),
             "body": self.names.plain(said),
         }
 

@@ -69,7 +69,7 @@ class Memory:
         body = step.body
         known = self._said[step.about]
         if step.basis and known:
-            body = edited(known[-1 if step.basis == "current" else 0], step.edits)
+            body = _by_name(edited(known[-1 if step.basis == "current" else 0], step.edits))
         return self._text(step.path), self._deep(dict(step.query)), self._deep(body)
 
     def _deep(self, value: Any) -> Any:
@@ -96,6 +96,13 @@ class Memory:
             return _UNKNOWN.get(what, "1")
         meta = known[0 if what == "old" else -1]["metadata"]
         return str(meta["uid" if what == "uid" else "resourceVersion"])
+
+
+def _by_name(value: Any) -> Any:
+    """A value that has its members in an order that does not depend on which server gave it."""
+    if isinstance(value, dict):
+        return {key: _by_name(value[key]) for key in sorted(value)}
+    return list(map(_by_name, value)) if isinstance(value, list) else value
 
 
 def edited(obj: Object, edits: tuple[tuple[tuple[str | int, ...], Any], ...]) -> Object:

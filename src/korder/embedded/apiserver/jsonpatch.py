@@ -4,6 +4,7 @@ Used for the patches of webhooks and policies. Every operation is applied alone,
 in the document it meets.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -24,6 +25,9 @@ MOST_COPIED = 3 * 1024 * 1024
 """Bytes that the copies of one patch may add: a copy of what was copied doubles it."""
 
 
+_FROM_END = re.compile(r"/-[1-9]\d*(?![^/])")
+
+
 class NotApplicable(ValueError):
     """The patch does not fit the document."""
 
@@ -41,7 +45,7 @@ def apply(document: Any, operations: list[Any]) -> Any:
     """
     copied = 0
     for operation in operations:
-        written = operation if isinstance(operation, dict) else {}
+        written = _counted(operation, document) if isinstance(operation, dict) else {}
         copied += _copied(written, document)
         if copied > MOST_COPIED:
             raise NotApplicable(
@@ -49,7 +53,7 @@ def apply(document: Any, operations: list[Any]) -> Any:
                 f"{copied}, exceeding the limit {MOST_COPIED}"
             )
         try:
-            document = rfc.apply_json(document, _forgiven([operation], written, document))
+            document = rfc.apply_json(document, _forgiven([written], written, document))
         except (rfc.InvalidPatch, rfc.PatchFailed):
             raise _refusal(written, document) from None
     return document
@@ -61,6 +65,29 @@ def _copied(operation: dict[str, Any], document: Any) -> int:
     if operation.get("op") != "copy" or not isinstance(source, str):
         return 0
     return len(msgspec.json.encode(_at(document, source)))
+
+
+def _counted(operation: dict[str, Any], document: Any) -> dict[str, Any]:
+    """An operation in which places that are counted from the end of a list are counted from its start."""
+    made = dict(operation)
+    for member in ("path", "from"):
+        pointer = made.get(member)
+        if isinstance(pointer, str) and _FROM_END.search(pointer):
+            grows = member == "path" and made.get("op") in ("add", "copy", "move")
+            made[member] = _from_start(pointer, document, grows=grows)
+    return made
+
+
+def _from_start(pointer: str, document: Any, *, grows: bool) -> str:
+    first, *steps = pointer.split("/")
+    made = first
+    for index, step in enumerate(steps):
+        home, place = _found(document, made), step
+        if isinstance(home, list) and _FROM_END.fullmatch(f"/{step}"):
+            counted = int(step) + len(home) + (grows and index == len(steps) - 1)
+            place = str(counted) if counted >= 0 else step
+        made += f"/{place}"
+    return made
 
 
 def _forgiven(operations: list[Any], written: dict[str, Any], document: Any) -> list[Any]:

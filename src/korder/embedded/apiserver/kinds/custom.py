@@ -21,6 +21,7 @@ from korder.embedded.apiserver.types.mismatch import Mismatch
 
 _VERBS = "delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"
 _META = ("metadata.name", "metadata.namespace")
+_METADATA = "meta/v1.ObjectMeta"
 
 
 class CustomStrategy(Strategy):
@@ -84,8 +85,16 @@ class CustomStrategy(Strategy):
         return sorted([*(f"metadata.{path}" for path in unknown), *self.structural.shape(obj)])
 
     def read_applied(self, obj: Object) -> list[str]:
-        """A server looks at types before it merges, and takes no null out afterwards: those without a default are refused later."""
-        unknown = self._read_metadata(obj)
+        """A server looks at types before it merges, and takes no null out afterwards: those without a default are refused later.
+
+        What it cannot read in the metadata it leaves out.
+        """
+        try:
+            unknown = self._read_metadata(obj)
+        except Unreadable:
+            meta = obj["metadata"]
+            obj["metadata"] = {name: meta[name] for name in meta if _is_readable(name, meta[name])}
+            unknown = self._read_metadata(obj)
         self.structural.fill(obj)
         return sorted(f"metadata.{path}" for path in unknown)
 
@@ -93,7 +102,7 @@ class CustomStrategy(Strategy):
         try:
             # A server writes the members out by name before it reads them, so the first that is wrong is the first by name.
             obj["metadata"] = dict(sorted(obj["metadata"].items()))
-            return reading.of_type("meta/v1.ObjectMeta")(obj["metadata"])
+            return reading.of_type(_METADATA)(obj["metadata"])
         except Mismatch as mismatch:
             raise Unreadable(self._api_version, self.kind, str(mismatch)) from None
 
@@ -134,6 +143,14 @@ class CustomStrategy(Strategy):
         for path in self._paths:
             found[path.removeprefix(".")] = _text(_at(path, obj))
         return found
+
+
+def _is_readable(name: str, value: Any) -> bool:
+    try:
+        reading.of_type(_METADATA)({name: value})
+    except Mismatch:
+        return False
+    return True
 
 
 def _scale(given: Object | None) -> Scale | None:

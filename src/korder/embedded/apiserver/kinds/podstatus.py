@@ -30,10 +30,15 @@ _LISTS: Final = (
 
 
 def default(pod: Object) -> None:
-    """Rounds amounts, as in the spec."""
+    """Rounds amounts, as in the spec, and makes the first address and the list of all agree; the single one counts."""
     status = pod.get("status")
     if not status:
         return
+    first, addresses = status.get("podIP"), status.get("podIPs")
+    if first and (not addresses or addresses[0].get("ip") != first):
+        status["podIPs"] = [{"ip": first}]
+    elif addresses and addresses[0].get("ip"):
+        status["podIP"] = addresses[0]["ip"]
     defaults.rounded(status, "allocatedResources")
     for holder in (status, *(one for name, _ in _LISTS for one in status.get(name) or ())):
         defaults.rounded(holder, "allocatedResources")

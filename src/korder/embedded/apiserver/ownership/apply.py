@@ -256,13 +256,13 @@ def _check(endpoint: Endpoint, applied: Object, manager: str) -> None:
             "fieldManager: Required value: is required for apply patch",
             422,
         )
-    if _metadata(applied).get("managedFields") is not None:
-        raise ApplyRefused("metadata.managedFields must be nil")
     if applied.get("apiVersion") != endpoint.api_version or applied.get("kind") != endpoint.kind:
         said = [applied.get(member) for member in ("apiVersion", "kind")]
         api_version, kind = (each if isinstance(each, str) else "" for each in said)
         group, _, version = api_version.rpartition("/")
         raise ApplyRefused(f"invalid object type: {group}/{version}, Kind={kind}")
+    if _metadata(applied).get("managedFields") is not None:
+        raise ApplyRefused("metadata.managedFields must be nil")
 
 
 def _untyped(endpoint: Endpoint, applied: Object, message: str) -> str:

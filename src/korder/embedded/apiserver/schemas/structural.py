@@ -115,10 +115,10 @@ def _replicas(obj: Object, path: str) -> list[Cause]:
     value: Any = obj
     names = path.removeprefix(".").split(".")
     for name in names:
+        if value is None or (isinstance(value, dict) and name not in value):
+            return []
         if not isinstance(value, dict):
             return [_unusable(path, names, value, "map[string]interface{}")]
-        if name not in value:
-            return []
         value = value[name]
     if type(value) is not int:
         return [_unusable(path, names, value, "int64")]

@@ -124,13 +124,24 @@ def header_problem(value: Object) -> str:
     return ""
 
 
-def check_named(body: bytes, value: Object, resource: Resource) -> None:
-    """Refuses a custom object that leaves out its kind or version."""
+def check_named(body: bytes, value: Object, resource: Resource, *, lenient: bool) -> None:
+    """Refuses a custom object that leaves out its kind or version; a lenient reader has other words for that."""
+    text = body.decode(errors="replace")
     if not value.get("kind"):
-        text = body.decode(errors="replace")
-        raise _unrecognized(resource.kind, f"Object 'Kind' is missing in '{text}'", body)
+        told = f"Object 'Kind' is missing in '{text}'"
+        if lenient:
+            raise _unhandled(resource, resource.version, told)
+        raise _unrecognized(resource.kind, told, body)
+    if "apiVersion" not in value and '"apiVersion"' in text:
+        told = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+        raise _unhandled(resource, "", told)
     if not value.get("apiVersion"):
         raise other_version("", resource)
+
+
+def _unhandled(resource: Resource, version: str, told: str) -> Refused:
+    kind = resource.kind
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {told}')
 
 
 def other_version(version: str, resource: Resource) -> Refused:

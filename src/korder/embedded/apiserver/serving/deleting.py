@@ -191,7 +191,7 @@ async def _remove(call: Call, options: DeleteOptions, record: Record, *, admitte
     _preconditions(call, options, record, old["metadata"])
     obj = documents.known(call.resource, record)
     meta = obj["metadata"]
-    if _waits_already(options, meta):
+    if _waits_already(call, options, old):
         return _told(call, record)
     if not admitted:
         await _admit(call, options, record, old)
@@ -227,10 +227,15 @@ def _hold(call: Call, obj: Object, *, graceful: bool) -> bool:
     return True
 
 
-def _waits_already(options: DeleteOptions, meta: Object) -> bool:
-    """Whether a grace runs that this deletion does not shorten."""
+def _waits_already(call: Call, options: DeleteOptions, obj: Object) -> bool:
+    """Whether the object is on its way, held by its kind or for a grace that this deletion does not shorten."""
+    meta = obj["metadata"]
+    if "deletionTimestamp" not in meta:
+        return False
+    if call.resource.strategy.held(obj):
+        return True
     grace = meta.get("deletionGracePeriodSeconds")
-    if "deletionTimestamp" not in meta or not grace:
+    if not grace:
         return False
     asked = options.grace
     return asked is None or (1 if asked < 0 else asked) >= grace

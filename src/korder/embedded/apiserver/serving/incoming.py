@@ -23,7 +23,8 @@ def read(call: Call, options: WriteOptions) -> Object:
     content_type = call.request.headers.get("Content-Type", "")
     obj, repeated = bodies.read(call.request.body, content_type, call.resource)
     if call.resource.custom:
-        bodies.check_named(call.request.body, obj, call.resource)
+        lenient = options.validation == "Ignore"
+        bodies.check_named(call.request.body, obj, call.resource, lenient=lenient)
     check_kind(call, obj)
     strict = [f'duplicate field "{path}"' for path in repeated]
     strict += [f'unknown field "{path}"' for path in understood(call, obj)]
@@ -35,11 +36,14 @@ def read(call: Call, options: WriteOptions) -> Object:
 def read_as(call: Call, options: WriteOptions, api_version: str, kind: str) -> Object:
     """Reads a body of another kind than the resource's, such as a Binding."""
     content_type = call.request.headers.get("Content-Type", "")
-    obj, repeated = bodies.read(call.request.body, content_type, call.resource, kind)
-    said = obj.get("kind") or kind, obj.get("apiVersion") or api_version
-    if said != (kind, api_version):
-        told = f'no kind "{said[0]}" is registered for version "{said[1]}" in scheme "pkg/runtime/scheme.go:111"'
-        raise _unreadable(call, api_version, kind, told)
+    try:
+        obj, repeated = bodies.read(call.request.body, content_type, call.resource, kind)
+    except Refused as error:
+        if call.resource.custom and error.status.code == 400:
+            raise _unreadable(call, api_version, kind, "") from None
+        raise
+    if told := other_kind(obj, api_version, kind):
+        raise _unreadable(call, obj.get("apiVersion") or api_version, kind, told)
     try:
         unknown = of_kind(api_version, kind)(obj)
     except Mismatch as mismatch:
@@ -52,6 +56,16 @@ def read_as(call: Call, options: WriteOptions, api_version: str, kind: str) -> O
     if options.validation == "Warn":
         call.warnings += strict
     return obj
+
+
+def other_kind(obj: Object, api_version: str, kind: str) -> str:
+    """What is said of an object that is not of the one kind that can come here; empty if it is."""
+    said = obj.get("kind") or kind, obj.get("apiVersion") or api_version
+    return "" if said == (kind, api_version) else _unregistered(*said)
+
+
+def _unregistered(kind: str, api_version: str) -> str:
+    return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
 
 
 def _unreadable(call: Call, api_version: str, kind: str, told: str) -> Refused:
@@ -87,7 +101,7 @@ def _other_kind(call: Call, kind: str, version: str) -> Refused:
     resource = call.resource
     group, _, short = version.rpartition("/")
     if call.world.registry.by_kind(group, short, kind) is None:
-        told = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+        told = _unregistered(kind, version)
     else:
         internal = resource.group.partition(".")[0] or "core"
         told = f"converting ({short}.{kind}) to ({internal}.{resource.kind}): unknown conversion"

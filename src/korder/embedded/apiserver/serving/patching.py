@@ -14,10 +14,12 @@ from korder.api.machinery import StatusCause, StatusDetails
 from korder.embedded.apiserver import gotext, jsonpatch, refusal
 from korder.embedded.apiserver.fielderrors import invalid as invalid_field
 from korder.embedded.apiserver.ownership import apply as ownership, strategic
+from korder.embedded.apiserver.ownership.endpoints import Endpoint
 from korder.embedded.apiserver.ownership.refusals import ApplyConflict, ApplyRefused
 from korder.embedded.apiserver.serving import bodies, incoming, options as opts, writing
 from korder.embedded.apiserver.serving.call import Answer, Call
 from korder.embedded.apiserver.serving.options import WriteOptions
+from korder.embedded.apiserver.types import reading
 
 Object = dict[str, Any]
 
@@ -88,7 +90,7 @@ def change_of(call: Call) -> Changed:
         told = f"json: cannot unmarshal {bodies.go_type(sent)} into Go value of type map[string]interface {{}}"
         raise refusal.bad_request(told if media == STRATEGIC else f"error decoding patch: {told}")
     if media in (MERGE, APPLY):
-        return lambda live: patches.apply_merge(live, sent)
+        return lambda live: _by_name(patches.apply_merge(live, sent))
     structure = call.resource.strategy.endpoint(call.route.subresource).structure
 
     def merge(live: Object) -> Any:
@@ -126,11 +128,36 @@ def _operations(sent: Any) -> Changed:
 
     def change(live: Object) -> Any:
         try:
-            return jsonpatch.apply(live, sent)
+            made = jsonpatch.apply(live, sent)
         except jsonpatch.NotApplicable:
             raise _unprocessable() from None
+        for each in sent:
+            for pointer in (each.get("path"), each.get("from")):
+                made = _opened(made, (pointer or "").split("/")[1:])
+        return made
 
     return change
+
+
+def _by_name(value: Any) -> Any:
+    """Objects with their members in the order in which a server writes those that it has opened to patch them.
+
+    It reads them again afterwards, so of several faults the first by name is told.
+    """
+    if isinstance(value, dict):
+        return {name: _by_name(value[name]) for name in sorted(value)}
+    return list(map(_by_name, value)) if isinstance(value, list) else value
+
+
+def _opened(value: Any, steps: list[str]) -> Any:
+    """Like `_by_name`, but only for the objects on the way to a place."""
+    if not steps or not isinstance(value, dict):
+        return value
+    name = steps[0].replace("~1", "/").replace("~0", "~")
+    return {
+        each: _opened(value[each], steps[1:]) if each == name else value[each]
+        for each in sorted(value)
+    }
 
 
 def _check_operation(sent: Any) -> None:
@@ -175,14 +202,22 @@ def _understood(call: Call, options: WriteOptions, made: Any, shown: Callable[[]
         incoming.check_kind(call, obj)
         unknown = incoming.understood(call, obj)
     except refusal.Refused as error:
-        raise invalid(shown(), _bare(error.status.message)) from None
-    if unknown:
-        problems = [f'unknown field "{path}"' for path in unknown]
-        if options.validation == "Strict":
-            raise invalid(shown(), "strict decoding error: " + ", ".join(problems))
-        if options.validation == "Warn":
-            call.warnings += problems
+        told = _bare(error.status.message)
+        converted = _media(call) == STRATEGIC
+        raise invalid(shown(), _fault(call, made, told) if converted else told) from None
+    tell_unknown(call, options, shown, unknown)
     return obj
+
+
+def tell_unknown(
+    call: Call, options: WriteOptions, shown: Callable[[], str], unknown: list[str]
+) -> None:
+    """Refuses members that nobody knows, or warns of them, as asked."""
+    problems = [f'unknown field "{path}"' for path in unknown]
+    if problems and options.validation == "Strict":
+        raise invalid(shown(), "strict decoding error: " + ", ".join(problems))
+    if options.validation == "Warn":
+        call.warnings += problems
 
 
 def _check_named(call: Call, options: WriteOptions, obj: Object, shown: Callable[[], str]) -> None:
@@ -195,13 +230,7 @@ def _check_named(call: Call, options: WriteOptions, obj: Object, shown: Callable
             raise refusal.bad_request(f"Internal error occurred: {told}")
     elif not obj.get("apiVersion"):
         # A server takes it for an object that has nothing but a kind and a version.
-        strange = [
-            f'unknown field "{name}"' for name in sorted(obj.keys() - {"kind", "apiVersion"})
-        ]
-        if options.validation == "Strict":
-            raise invalid(shown(), "strict decoding error: " + ", ".join(strange))
-        if options.validation == "Warn":
-            call.warnings += strange
+        tell_unknown(call, options, shown, sorted(obj.keys() - {"kind", "apiVersion"}))
         incoming.check_name(call, {"metadata": {}})
 
 
@@ -209,6 +238,13 @@ def _bare(told: str) -> str:
     """What is wrong, without the words about the kind."""
     _, mark, rest = told.partition(" cannot be handled as a ")
     return rest.partition(": ")[2] if mark else told
+
+
+def _fault(call: Call, made: Object, told: str) -> str:
+    """What is wrong in the order of a converter, which does not meet faults in the order of the text."""
+    if call.resource.custom:
+        return told
+    return reading.converter(call.resource.api_version, call.resource.kind)(made) or told
 
 
 def invalid(shown: str, told: str) -> refusal.Refused:
@@ -222,27 +258,29 @@ async def _apply(call: Call, options: WriteOptions) -> Answer:
     endpoint = call.resource.strategy.endpoint(call.route.subresource)
 
     def make(live: Object | None) -> Object:
-        applied = _configuration(call)
-        try:
-            merged = ownership.apply(
-                endpoint,
-                live,
-                applied,
-                options.manager,
-                call.world.now(),
-                force=bool(options.force),
-            )
-        except ApplyConflict as error:
-            raise _conflict(error) from None
-        except ApplyRefused as error:
-            raise refusal.bad_request(str(error)) from None
-        wanted = _applied(call, options, applied, merged)
+        wanted = _applied(call, options, *merged(call, options, endpoint, live))
         incoming.settle(call, wanted)
         incoming.check_name(call, wanted)
         return wanted
 
     creates = not call.route.subresource
     return await writing.change(call, options, make, creates=creates)
+
+
+def merged(
+    call: Call, options: WriteOptions, endpoint: Endpoint, live: Object | None
+) -> tuple[Object, Object]:
+    """The configuration that is applied, and what it makes of an object."""
+    applied, now = _configuration(call), call.world.now()
+    try:
+        made = ownership.apply(
+            endpoint, live, applied, options.manager, now, force=bool(options.force)
+        )
+    except ApplyConflict as error:
+        raise _conflict(error) from None
+    except ApplyRefused as error:
+        raise refusal.bad_request(str(error)) from None
+    return applied, made
 
 
 def _configuration(call: Call) -> Object:
@@ -267,7 +305,8 @@ def _applied(call: Call, options: WriteOptions, applied: Object, merged: Object)
     try:
         unknown = incoming.understood(call, obj, applied=True)
     except refusal.Refused as error:
-        raise _unconvertible(call, applied, _bare(error.status.message)) from None
+        told = _fault(call, merged, _bare(error.status.message))
+        raise _unconvertible(call, applied, told) from None
     if unknown and options.validation == "Strict":
         raise incoming.unhandled(
             call,
@@ -284,8 +323,6 @@ def _unconvertible(call: Call, applied: Object, told: str) -> refusal.Refused:
     kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
     meta = applied.get("metadata") or {}
     place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
-    if not told.startswith("parsing time"):
-        told = f"error decoding from json: {told}"
     return refusal.bad_request(
         f"failed to convert new object ({place}; {kind}) to proper version: "
         f"unable to convert unstructured object to {kind}: {told}"

@@ -95,6 +95,8 @@ def _collect(call: Call, options: ListOptions, at: int | None, after: str, asked
         raise TooNew(asked, storage.version)
     namespace = call.key_of("").namespace
     limit = options.limit if options.limit > 0 and options.version != "0" else None
+    if not options.token and options.selection.is_one(namespace):
+        limit = None
     if options.selection.everything:
         page = storage.page(resource.stored, namespace, at=at, after=after, limit=limit)
         remaining = page.remaining if page.next else None

@@ -5,12 +5,15 @@ object, so everything that holds for the object holds here.
 """
 
 import copy
+from functools import cache, partial
 from typing import Any
 
 from korder.api import codec, selector
 from korder.embedded.apiserver import fielderrors as fe, refusal
 from korder.embedded.apiserver.kinds.custom import CustomStrategy
 from korder.embedded.apiserver.kinds.resource import Resource
+from korder.embedded.apiserver.ownership import apply as ownership, endpoints, fieldsets, scales
+from korder.embedded.apiserver.ownership.endpoints import Endpoint
 from korder.embedded.apiserver.schemas.structural import Scale
 from korder.embedded.apiserver.serving import (
     bodies,
@@ -21,40 +24,53 @@ from korder.embedded.apiserver.serving import (
     writing,
 )
 from korder.embedded.apiserver.serving.call import Answer, Call
+from korder.embedded.apiserver.serving.options import WriteOptions
 from korder.embedded.apiserver.types import reading
 from korder.embedded.apiserver.types.mismatch import Mismatch
 
 Object = dict[str, Any]
 
 _WORKLOAD = Scale(".spec.replicas", ".status.replicas")
-_API_VERSION, _KIND, _GROUP = "autoscaling/v1", "Scale", "autoscaling"
+_KIND, _GROUP = "Scale", "autoscaling"
+_NOT_THERE = -(2**31)
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 async def answer(call: Call) -> Answer:
     """GET, PUT or PATCH of a scale."""
     if call.route.verb == "get":
-        return Answer(_scale(call.resource, _stored(call)))
+        return Answer(_existing(call.resource, _stored(call)))
     patched = call.route.verb == "patch"
     if patched:
         patching.check_media(call)
         bodies.check_size(call.request.body)
-    options = opts.write(
-        call.route, "PatchOptions" if patched else "UpdateOptions", apply=patching.is_apply(call)
-    )
-    sent = {} if patched else incoming.read_as(call, options, _API_VERSION, _KIND)
+    applied = patched and patching.is_apply(call)
+    options = opts.write(call.route, "PatchOptions" if patched else "UpdateOptions", apply=applied)
+    sent = {} if patched else _checked(call, incoming.read_as(call, options, scales.SCALE, _KIND))
 
     def make(live: Object | None) -> Object:
         if live is None:
             raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
-        wanted = sent
+        scale = _owned(call, live)
+        if applied:
+            return _checked(call, _applied(call, options, scale))
         if patched:
-            wanted = _patched(call, _scale(call.resource, live))
-        return writing.own(call, options, live, _with_replicas(call, live, wanted))
+            wanted = _checked(call, _patched(call, options, scale))
+        else:
+            wanted = {**sent, "metadata": dict(sent["metadata"])}
+            writing.same_object(call, options, wanted, live)
+        who = incoming.manager(call, options)
+        return ownership.update(_endpoint(), scale, wanted, who, call.world.now())
 
-    done = await writing.change(call, options, make)
+    part = writing.Part(partial(_scale, call.resource), partial(_with_replicas, call))
+    done = await writing.change(call, options, make, part=part)
     written = done.object or bodies.decode_json(done.value)[0]
     return Answer(_scale(call.resource, written))
+
+
+@cache
+def _endpoint() -> Endpoint:
+    return endpoints.builtin(scales.SCALE, _KIND, "scale")
 
 
 def _stored(call: Call) -> Object:
@@ -64,34 +80,88 @@ def _stored(call: Call) -> Object:
     return documents.known(call.resource, record)
 
 
-def _patched(call: Call, scale: Object) -> Object:
+def _owned(call: Call, live: Object) -> Object:
+    """The scale of an object with the owners of its replicas; replicas that are not there are a number nobody would send."""
+    scale = _scale(call.resource, live)
+    if _at(live, _places(call.resource).spec_replicas) is None and call.resource.custom:
+        scale["spec"] = {"replicas": _NOT_THERE}
+    owners = scales.of_scale(live["metadata"].get("managedFields"), _ways(call))
+    if owners:
+        scale["metadata"]["managedFields"] = owners
+    return scale
+
+
+def _ways(call: Call) -> scales.Places:
+    """Where the replicas are in all versions of the kind."""
+    resource = call.resource
+    if not resource.custom:
+        return {resource.api_version: _way(_WORKLOAD)}
+    versions = call.world.registry.added(resource.stored)
+    return {
+        each.api_version: _way(_places(each)) if each.subresource("scale") else None
+        for each in versions
+    }
+
+
+def _way(places: Scale) -> fieldsets.Path:
+    return tuple(map(fieldsets.member, _steps(places.spec_replicas)))
+
+
+def _patched(call: Call, options: WriteOptions, scale: Object) -> Object:
     """The scale that a patch makes, read as if it had been sent."""
     made = patching.change_of(call)(scale)
     shown = patching.shown(call, made)
     if not isinstance(made, dict):
         raise patching.invalid(shown, "not an object")
+    made = copy.deepcopy(made)
+    told = bodies.header_problem(made) or incoming.other_kind(made, scales.SCALE, _KIND)
+    if told:
+        raise patching.invalid(shown, told)
     try:
-        reading.of_kind(_API_VERSION, _KIND)(made)
+        unknown = _read(made)
     except Mismatch as mismatch:
         raise patching.invalid(shown, str(mismatch)) from None
+    patching.tell_unknown(call, options, lambda: shown, unknown)
     return made
 
 
+def _applied(call: Call, options: WriteOptions, scale: Object) -> Object:
+    _, made = patching.merged(call, options, _endpoint(), scale)
+    made = copy.deepcopy(made)
+    _read(made)
+    return made
+
+
+def _read(scale: Object) -> list[str]:
+    return reading.of_kind(scales.SCALE, _KIND)(scale)
+
+
+def _checked(call: Call, scale: Object) -> Object:
+    incoming.settle(call, scale)
+    incoming.check_name(call, scale)
+    return scale
+
+
 def _with_replicas(call: Call, live: Object, scale: Object) -> Object:
-    """The object with the replicas of a scale, if that speaks of this object and version."""
-    meta, name = scale.get("metadata") or {}, call.route.name
-    if meta.get("name") != name:
-        raise refusal.bad_request(
-            f"the name of the object ({meta.get('name', '')}) does not match the name on the URL ({name})"
-        )
-    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    """The object with what a scale says: the replicas, who owns them, and the version it speaks of."""
+    meta, name = scale["metadata"], call.route.name
+    replicas = scale["spec"].get("replicas", 0)
+    places = _places(call.resource)
+    if replicas == _NOT_THERE:
+        told = f"the spec replicas field {fe.quote(places.spec_replicas)} cannot be empty"
+        raise refusal.bad_request(told)
     if replicas < 0 and not call.resource.custom:
         cause = fe.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise refusal.invalid(_KIND, _GROUP, name, [cause])
+    uid, sent = live["metadata"]["uid"], meta.get("uid")
+    if sent and sent != uid and not call.resource.custom:
+        told = f"Precondition failed: UID in precondition: {sent}, UID in object meta: {uid}"
+        raise refusal.conflict(f"{call.resource.plural}/scale", call.resource.group, name, told)
     obj = copy.deepcopy(live)
-    version = meta.get("resourceVersion")
-    obj["metadata"]["resourceVersion"] = version or live["metadata"]["resourceVersion"]
-    *way, last = _steps(_places(call.resource).spec_replicas)
+    if meta.get("resourceVersion"):
+        obj["metadata"]["resourceVersion"] = meta["resourceVersion"]
+    _give_owners(call, obj, meta.get("managedFields"))
+    *way, last = _steps(places.spec_replicas)
     place = obj
     for step in way:
         place = place.setdefault(step, {})
@@ -101,6 +171,13 @@ def _with_replicas(call: Call, live: Object, scale: Object) -> Object:
     return obj
 
 
+def _give_owners(call: Call, obj: Object, changed: Any) -> None:
+    before = obj["metadata"].pop("managedFields", None)
+    owners = scales.of_object(before, changed, _ways(call), call.resource.api_version)
+    if owners:
+        obj["metadata"]["managedFields"] = owners
+
+
 def _places(resource: Resource) -> Scale:
     strategy = resource.strategy
     if isinstance(strategy, CustomStrategy) and strategy.scale is not None:
@@ -108,13 +185,17 @@ def _places(resource: Resource) -> Scale:
     return _WORKLOAD
 
 
+def _existing(resource: Resource, obj: Object) -> Object:
+    path = _places(resource).spec_replicas
+    if _at(obj, path) is None and resource.custom:
+        raise refusal.bad_request(f"the spec replicas field {fe.quote(path)} does not exist")
+    return _scale(resource, obj)
+
+
 def _scale(resource: Resource, obj: Object) -> Object:
     places = _places(resource)
     meta = {member: obj["metadata"][member] for member in _SHOWN if member in obj["metadata"]}
     replicas = _at(obj, places.spec_replicas)
-    if replicas is None and resource.custom:
-        told = f"the spec replicas field {fe.quote(places.spec_replicas)} does not exist"
-        raise refusal.bad_request(told)
     status: Object = {"replicas": _at(obj, places.status_replicas) or 0}
     chosen = _selector(resource, obj, places)
     if chosen:
@@ -122,7 +203,7 @@ def _scale(resource: Resource, obj: Object) -> Object:
     spec = {"replicas": replicas} if replicas else {}
     return {
         "kind": _KIND,
-        "apiVersion": _API_VERSION,
+        "apiVersion": scales.SCALE,
         "metadata": meta,
         "spec": spec,
         "status": status,

@@ -33,6 +33,12 @@ class Selection:
     def everything(self) -> bool:
         return not self.labels.requirements and not self.fields.terms
 
+    def is_one(self, namespace: str) -> bool:
+        """Whether the fields name a single object; `namespace` is that of the request."""
+        exact = {term.path for term in self.fields.terms if term.equal}
+        known = bool(namespace) or not self.resource.namespaced or "metadata.namespace" in exact
+        return known and "metadata.name" in exact
+
     def matches(self, record: Record) -> bool:
         value, notes = documents.present(self.resource, record), facts(record)
         if notes.labels is None or notes.fields is None:

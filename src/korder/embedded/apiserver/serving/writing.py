@@ -186,21 +186,23 @@ async def update(call: Call) -> Answer:
     obj = incoming.read(call, options)
     incoming.settle(call, obj)
     incoming.check_name(call, obj)
+    incoming.one_owner_each(call, obj)
 
     def make(live: Object | None) -> Object:
         wanted = {**obj, "metadata": dict(obj["metadata"])}
-        _same_object(call, wanted, live)
-        incoming.one_owner_each(call, wanted)
+        same_object(call, options, wanted, live)
         return own(call, options, live, wanted)
 
     creates = call.resource.strategy.created_by_update and not call.route.subresource
     return await change(call, options, make, creates=creates)
 
 
-def _same_object(call: Call, obj: Object, live: Object | None) -> None:
+def same_object(call: Call, options: WriteOptions, obj: Object, live: Object | None) -> None:
+    """Refuses an object that names another id than that of what is stored."""
     wanted, found = obj["metadata"].get("uid"), live["metadata"].get("uid", "") if live else ""
     if wanted and wanted != found:
-        why = f"StorageError: invalid object, Code: 4, Key: {_path(call)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+        root = "" if options.dry_run else "/registry"
+        why = f"StorageError: invalid object, Code: 4, Key: {root}{_path(call)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
         raise refusal.conflict(call.resource.plural, call.resource.group, call.route.name, why)
 
 
@@ -210,24 +212,43 @@ def _path(call: Call) -> str:
         if call.resource.custom
         else call.resource.plural
     )
-    return f"/registry/{where}/{call.key.path}"
+    return f"/{where}/{call.key.path}"
 
 
-async def change(call: Call, options: WriteOptions, make: Make, *, creates: bool = False) -> Answer:
+class Part(NamedTuple):
+    """A part of objects that is written as an object of another kind: what admission sees, and what is then stored.
+
+    Attributes:
+        show: The part of an object.
+        put: An object, made from the stored one and its new part.
+    """
+
+    show: Callable[[Object], Object]
+    put: Callable[[Object, Object], Object]
+
+
+_WHOLE = Part(lambda obj: obj, lambda _, obj: obj)
+
+
+async def change(
+    call: Call, options: WriteOptions, make: Make, *, creates: bool = False, part: Part = _WHOLE
+) -> Answer:
     """Replaces the stored object by what is made from it; creates it if it is not there and that is allowed."""
     for attempt in range(ATTEMPTS):
         async with call.world.turns.at(call.key, attempt):
             try:
-                return await _change(call, options, make, creates=creates)
+                return await _change(call, options, make, part, creates=creates)
             except (Conflict, NotFound, AlreadyExists):
                 call.renew()
     raise _busy(call, call.route.name)
 
 
-async def _change(call: Call, options: WriteOptions, make: Make, *, creates: bool) -> Answer:
+async def _change(
+    call: Call, options: WriteOptions, make: Make, part: Part, *, creates: bool
+) -> Answer:
     record = call.world.storage.get(call.key)
     if record is not None:
-        return await _replace(call, options, make, record)
+        return await _replace(call, options, make, part, record)
     if not creates:
         raise refusal.not_found(call.resource.plural, call.resource.group, call.route.name)
     return await _create_by_update(call, options, make)
@@ -251,21 +272,23 @@ async def _create_by_update(call: Call, options: WriteOptions, make: Make) -> An
     return await create_object(call, options, obj)
 
 
-async def _replace(call: Call, options: WriteOptions, make: Make, record: Record) -> Answer:
+async def _replace(
+    call: Call, options: WriteOptions, make: Make, part: Part, record: Record
+) -> Answer:
     rules = _rules(call)
     old = documents.known(call.resource, record)
     obj = make(old)
-    attributes = _attributes(call, options, obj, old)
+    attributes = _attributes(call, options, obj, part.show(old))
     with call.world.chain.admission(attributes) as admission:
         await admission.mutate()
-        obj = attributes.object or obj
+        obj = part.put(old, attributes.object or obj)
         incoming.one_owner_each(call, obj, _ADMITTED)
         _check_version(call, obj, record)
         _carry_system_fields(obj["metadata"], old["metadata"])
         rules.before(obj, old)
         _refuse(call, obj, rules.check(obj, old))
         obj = ownership.keep_times(old, obj)
-        attributes.object = obj
+        attributes.object = part.show(obj)
         call.warnings += rules.warnings(obj, old)
         await admission.validate()
         call.warnings += attributes.warnings

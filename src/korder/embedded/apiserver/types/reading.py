@@ -34,6 +34,19 @@ def of_kind(api_version: str, kind: str) -> Callable[[Any], Unknown]:
 
 
 @cache
+def converter(api_version: str, kind: str) -> Callable[[Any], str]:
+    """Makes what tells why an object cannot be converted to a kind: in words, empty if it can."""
+    of = table.kind(api_version, kind)
+
+    def tell(obj: Any) -> str:
+        fault = survey.first(of, obj, _read_alone)
+        told = str(fault or "")
+        return f"error decoding from json: {told}" if told.startswith("illegal base64") else told
+
+    return tell
+
+
+@cache
 def of_type(name: str) -> Callable[[Any], Unknown]:
     """Makes the reader of a type by its name, such as `meta/v1.ObjectMeta`; else like `of_kind`."""
     return _reading(table.named(name))

@@ -1,45 +1,68 @@
-"""Which of several faults Go would tell: its decoder goes on after a value of the wrong type, but stops at a type that reads itself.
+"""Which of several faults Go would tell, once it is known that an object cannot be read.
 
-`reading` asks here once it knows that an object cannot be read, so nothing of this is done for others.
+Its decoder goes along the text, passes over values of the wrong type and stops at a type that reads itself. Its converter, which reads
+what apply and strategic merge patches have made, goes along the members of the type and stops at the first fault.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from korder.embedded.apiserver.types import table
 from korder.embedded.apiserver.types.mismatch import Mismatch
-from korder.embedded.apiserver.types.table import Type
+from korder.embedded.apiserver.types.table import Member, Type
 
 Read = Callable[[Type, Any], Any]
 
+_CONTAINERS: dict[str, type[Any]] = {"struct": dict, "map": dict, "list": list, "pointer": object}
+
 
 def stopping(of: Type, value: Any, read: Read) -> Mismatch | None:
-    """Finds the first fault at which Go stops, whatever it has met before."""
-    if of.form.startswith("@"):
-        try:
-            read(of, value)
-        except Mismatch as mismatch:
-            return mismatch
-        return None
-    if of.form == "struct":
-        return _in_struct(of, value, read)
-    found = (stopping(inner, each, read) for inner, each in _parts(of, value) if each is not None)
-    return next(filter(None, found), None)
+    """Finds the first fault at which the decoder stops, whatever it has met before."""
+    return _Search(read, converting=False).find(of, value)
 
 
-def _in_struct(of: Type, value: Any, read: Read) -> Mismatch | None:
-    if not isinstance(value, dict):
+def first(of: Type, value: Any, read: Read) -> Mismatch | None:
+    """Finds the fault at which the converter stops."""
+    return _Search(read, converting=True).find(of, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    read: Read
+    converting: bool
+
+    def find(self, of: Type, value: Any) -> Mismatch | None:
+        container = _CONTAINERS.get(of.form)
+        if container is None or not isinstance(value, container):
+            return self._at(of, value)
+        if of.form == "struct":
+            return self._in_struct(of, value)
+        found = (self.find(inner, each) for inner, each in _parts(of, value) if each is not None)
+        return next(filter(None, found), None)
+
+    def _at(self, of: Type, value: Any) -> Mismatch | None:
+        if self.converting or of.form.startswith("@"):
+            try:
+                self.read(of, value)
+            except Mismatch as mismatch:
+                return mismatch
         return None
-    members = {member.name: member for member in table.members(of.name)}
-    for name, sent in value.items():
-        member = members.get(name)
-        if member is None or sent is None:
-            continue
-        mismatch = stopping(member.type, sent, read)
-        if mismatch is not None:
-            mismatch.inside(of.name.rpartition(".")[2], ".".join((*member.via, name)))
-            return mismatch
-    return None
+
+    def _in_struct(self, of: Type, value: dict[str, Any]) -> Mismatch | None:
+        for member in self._order(table.members(of.name), value):
+            sent = value.get(member.name)
+            mismatch = None if sent is None else self.find(member.type, sent)
+            if mismatch is not None:
+                mismatch.inside(of.name.rpartition(".")[2], ".".join((*member.via, member.name)))
+                return mismatch
+        return None
+
+    def _order(self, members: Iterable[Member], value: dict[str, Any]) -> Iterable[Member]:
+        if self.converting:
+            return members
+        known = {member.name: member for member in members}
+        return (known[name] for name in value if name in known)
 
 
 def _parts(of: Type, value: Any) -> Iterator[tuple[Type, Any]]:
@@ -47,7 +70,7 @@ def _parts(of: Type, value: Any) -> Iterator[tuple[Type, Any]]:
         return
     if of.form == "pointer":
         yield of.inner, value
-    elif of.form == "list" and isinstance(value, list):
+    elif of.form == "list":
         yield from ((of.inner, each) for each in value)
-    elif of.form == "map" and isinstance(value, dict):
+    else:
         yield from ((of.inner, each) for each in value.values())
