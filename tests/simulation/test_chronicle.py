@@ -353,3 +353,26 @@ def test_a_run_over_days_says_the_day() -> None:
     history = History(WEB, seconds=200_000)
     history.after(90_000).deployment("web", 1)
     assert history.told().promises[0].text == "wants 1, has 0 since Jan 06 01:00:00"
+
+
+def test_a_rollout_that_is_stuck_is_not_complete_though_enough_pods_run() -> None:
+    history = History(WEB)
+    history.deployment("web", 2)
+    history.web(1, "node-1")
+    history.web(2, "node-1")
+    history.after(600).web(3, why=NO_ROOM)
+    (promise,) = history.told().promises
+    assert promise.text == f"wants 2, has 2 since 00:10:00: 1 waits: {NO_ROOM}"
+    assert not promise.kept
+
+
+def test_a_pod_that_goes_from_a_lost_node_frees_no_room_that_counts() -> None:
+    history = History(seconds=100)
+    for name in ("node-1", "node-2"):
+        history.node(name)
+        history.pod(f"on-{name}", node=name)
+    history.after(10).node("node-1", ready=False)
+    history.after(10).drop("pods", "on-node-1", by="controllers")
+    history.after(10).node("node-1")
+    cpu = history.told().use.series[0]
+    assert [cpu.requested[second] for second in (5, 15, 25, 35)] == [2.0, 1.0, 1.0, 1.0]
