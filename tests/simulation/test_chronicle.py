@@ -170,7 +170,7 @@ def test_a_controller_that_cannot_make_pods_is_the_reason() -> None:
             TWO,
             {"succeeded": 1},
             False,
-            "is not complete: wants 1, has 0 since 00:00:00",
+            "is not complete, 1 of 2 done: wants 1, has 0 since 00:00:00",
             id="a job that is half done",
         ),
     ],
@@ -188,7 +188,7 @@ def test_a_job_that_runs_is_not_a_job_that_is_complete() -> None:
     history = History(REPORT)
     history.workload("Job", "report", {"parallelism": 1, "completions": 1})
     history.pod("report-x", ("Job", "report"), "node-1")
-    assert history.told().promises[0].text == "is not complete: wants 1, has 1"
+    assert history.told().promises[0].text == "is not complete, 0 of 1 done: wants 1, has 1"
 
 
 def test_the_end_of_a_job_is_told() -> None:
@@ -376,3 +376,17 @@ def test_a_pod_that_goes_from_a_lost_node_frees_no_room_that_counts() -> None:
     history.after(10).node("node-1")
     cpu = history.told().use.series[0]
     assert [cpu.requested[second] for second in (5, 15, 25, 35)] == [2.0, 1.0, 1.0, 1.0]
+
+
+def test_of_a_long_gap_is_told_how_many_were_missing_for_most_of_it() -> None:
+    history = History(WEB)
+    history.deployment("web", 3)
+    for number in (1, 2, 3):
+        history.web(number, "node-1")
+    history.after(60)
+    for number in (1, 2, 3):
+        history.drop("pods", f"web-{number}", by="nodes")
+    history.after(1).web(4, "node-1")
+    history.web(5, "node-1")
+    history.after(600).web(6, "node-1")
+    assert lines(history.told())[-1] == "60 default/web 1 of 3 pods missing for 10m"

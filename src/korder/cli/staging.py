@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from korder.api import manifests
 from korder.api.meta import JSON
 from korder.cli.documents import Document
+from korder.embedded.actors.lifetimes import FAILS_AFTER, RUNS_FOR
 from korder.embedded.actors.machines import Shape
 from korder.embedded.simulation.lines import Name
 from korder.embedded.simulation.script import AddNode, Apply, Step
@@ -18,7 +19,6 @@ from korder.embedded.simulation.script import AddNode, Apply, Step
 WARM_UP = 30.0
 """Seconds before the start in which machines join and kinds are defined."""
 
-RUNS_FOR, FAILS_AFTER = "korder.dev/runs-for", "korder.dev/fails-after"
 PLAYED = frozenset(
     {
         ("v1", "Pod"),
