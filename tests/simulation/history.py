@@ -115,6 +115,7 @@ def a_report(told: Timeline) -> Report:
         faults=0.0,
         nodes=2,
         manifests=1,
+        workload=0,
         strikes=0,
         writes=10,
         digest="d1" * 32,
