@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from korder.api import codec, meta, workloads
+from korder.api import codec, core, meta, workloads
 from korder.api.meta import JSON, HasMetadata, Kind
 from korder.embedded.simulation.changes import Change
 from korder.embedded.simulation.chronicle import Chronicle
@@ -61,6 +61,10 @@ class History:
         built = a_node(name)
         built = built if ready else built.not_ready()
         self.put(built.cordoned() if cordoned else built, by="nodes")
+
+    def namespace(self, name: str, *, ending: bool) -> None:
+        built: Builder[HasMetadata] = Builder(core.NAMESPACES, {"metadata": {"name": name}})
+        self.put(built.deleted_at(at(self.now)) if ending else built)
 
     def workload(self, kind: str, name: str, spec: JSON, status: JSON = None) -> None:
         content: dict[str, JSON] = {"metadata": {"name": name, "namespace": "default"}}

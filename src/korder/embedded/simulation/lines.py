@@ -59,6 +59,8 @@ class Line:
         self._trouble = ""
         self._gap: Gap | None = None
         self._bar = Bar(division, at)
+        self._last = State.IDLE
+        """How it was when it was deleted."""
 
     @property
     def shown(self) -> Name:
@@ -128,7 +130,7 @@ class Line:
         member = self.crew.remove(at, uid)
         if self.name.kind == POD:
             if not meant and member.phase is not Phase.SUCCEEDED:
-                self._lost.append(member.name)
+                self._lost += [member.name] if self.promised else []
                 self._say(at, f"{member.name} was lost", bad=True)
             if not self.wanted and not self.crew.members:
                 self.deleted_at, self._gap = at, None
@@ -139,7 +141,7 @@ class Line:
         self._pass(at)
         if self.promised and not self._goal.done:
             self._say(at, "deleted")
-        self.deleted_at, self._gap = at, None
+        self.deleted_at, self._gap, self._last = at, None, self.state
 
     def hinder(self, text: str) -> None:
         """Somebody below it says why no pods can be made."""
@@ -226,7 +228,7 @@ class Line:
             namespace=namespace,
             name=name,
             promised=self.promised,
-            state=self.state,
+            state=self.state if self.deleted_at is None else self._last,
             wanted_at=self._wanted_at,
             started_at=self.crew.started_at,
             complete_at=self._complete_at,
