@@ -26,6 +26,15 @@ spec:
     spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
 """
 SHORT = ("--nodes", "2", "--for", "10m")
+LONGER = ("--nodes", "2", "--for", "20m")
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: report}
+spec:
+  completions: 2
+  template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}
+"""
 
 
 def told(done: subprocess.CompletedProcess[str]) -> Report:
@@ -66,7 +75,7 @@ def test_a_recorded_run_can_be_played_again(quick: Korder, tmp_path: Path) -> No
         "simulate",
         "-f",
         "-",
-        *SHORT,
+        *LONGER,
         "--faults",
         "5%",
         "-ojson",
@@ -107,3 +116,24 @@ def test_the_shape_of_a_cluster_that_runs(here: Korder) -> None:
     done = here("simulate", "-f", "-", "--like-cluster", "--for", "10m", "-ojson", stdin=WEB)
     assert done.returncode == 0, done.stderr
     assert told(done).run.nodes == 2
+
+
+@pytest.mark.parametrize(
+    ("takes", "code", "text"),
+    [
+        pytest.param("2m", 0, "is complete", id="jobs that end in time"),
+        pytest.param("7m", 1, "is not complete, 1 of 2 done: wants 1, has 1", id="a long job"),
+    ],
+)
+def test_jobs_take_as_long_as_is_said(quick: Korder, takes: str, code: int, text: str) -> None:
+    done = quick("simulate", "-f", "-", *SHORT, "--jobs-take", takes, "-ojson", stdin=JOB)
+    assert done.returncode == code, done.stderr
+    assert told(done).timeline.promises[0].text == text
+
+
+def test_made_up_users_promise_nothing_but_that_the_cluster_is_sound(quick: Korder) -> None:
+    done = quick("simulate", "--workload", "10", *LONGER, "--faults", "2%", "-ojson")
+    assert done.returncode == 0, done.stderr
+    timeline = told(done).timeline
+    assert timeline.verdict == "Nothing was promised, and no invariant was broken."
+    assert sum(each.pods.started for each in timeline.workloads) > 5

@@ -89,6 +89,16 @@ def sentence(done: subprocess.CompletedProcess[str]) -> str:
             ["--like-cluster", "--node-shape", "cpu=1"], "leave out --node-shape", id="two shapes"
         ),
         pytest.param(["--context", "prod"], "only read with --like-cluster", id="an idle context"),
+        pytest.param(["--workload", "0"], "--workload: 0 is not between", id="no users"),
+        pytest.param(
+            ["--workload", "9", "--node-shape", "cpu=1"], "leave out --node-shape", id="whose nodes"
+        ),
+        pytest.param(
+            ["--workload", "9", "--for", "19m"], "--workload needs a run of 20m", id="too short"
+        ),
+        pytest.param(
+            ["--faults", "1%", "--for", "1m"], "--faults needs a run of 20m", id="no time to heal"
+        ),
         pytest.param(["--replay", "x"], "--replay plays everything as it was", id="a new replay"),
     ],
 )
@@ -145,7 +155,7 @@ def test_every_bad_document_is_told_with_its_place(quick: Korder, tmp_path: Path
 
 
 def test_nothing_to_play(quick: Korder) -> None:
-    assert "name manifests with -f" in sentence(quick("simulate"))
+    assert "say -f FILE, --workload PODS or --replay FILE" in sentence(quick("simulate"))
 
 
 def test_a_file_that_is_not_there(quick: Korder, tmp_path: Path) -> None:

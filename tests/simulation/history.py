@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from korder.api import codec, meta, workloads
+from korder.api import codec, core, meta, workloads
 from korder.api.meta import JSON, HasMetadata, Kind
 from korder.embedded.simulation.changes import Change
 from korder.embedded.simulation.chronicle import Chronicle
@@ -62,6 +62,10 @@ class History:
         built = built if ready else built.not_ready()
         self.put(built.cordoned() if cordoned else built, by="nodes")
 
+    def namespace(self, name: str, *, ending: bool) -> None:
+        built: Builder[HasMetadata] = Builder(core.NAMESPACES, {"metadata": {"name": name}})
+        self.put(built.deleted_at(at(self.now)) if ending else built)
+
     def workload(self, kind: str, name: str, spec: JSON, status: JSON = None) -> None:
         content: dict[str, JSON] = {"metadata": {"name": name, "namespace": "default"}}
         self.put(Builder(KINDS[kind], {**content, "spec": spec, "status": status or {}}))
@@ -115,6 +119,7 @@ def a_report(told: Timeline) -> Report:
         faults=0.0,
         nodes=2,
         manifests=1,
+        workload=0,
         strikes=0,
         writes=10,
         digest="d1" * 32,

@@ -112,3 +112,12 @@ def test_a_thousand_workloads_are_a_page_of_less_than_300_kilobytes() -> None:
     text = page.render(a_report(history.told()))
     assert text.count("service-with-a-name-") > 1000
     assert len(text.encode()) < 300_000
+
+
+def test_a_reason_that_many_have_is_told_once() -> None:
+    history = History()
+    for number in range(5):
+        history.pod(f"pod-{number}-x", why=NO_ROOM)
+    text = page.render(a_report(history.told()))
+    assert text.partition("What happened when")[0].count(NO_ROOM) == 1
+    assert text.count("as above") == 4

@@ -9,7 +9,8 @@ import msgspec
 from korder.embedded.simulation.report import Report
 from korder.embedded.simulation.timeline import State
 
-TEXT = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text().partition("## JSON")[2]
+_DOCUMENT = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text()
+TEXT = _DOCUMENT.partition("## JSON")[2].partition("\n## ")[0]
 
 
 def structs(model: type[msgspec.Struct]) -> set[type[msgspec.Struct]]:

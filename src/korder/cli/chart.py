@@ -77,10 +77,14 @@ def lines(told: Timeline, width: int = WIDTH) -> list[Text]:
 
 def _chosen(workloads: Sequence[Workload]) -> list[Workload]:
     """Those that fit; what is promised or in trouble before the others, in the order in which they were wanted."""
-    trouble = (State.WAITING, State.SHORT, State.FAILED)
-    first = sorted(workloads, key=lambda each: (not each.promised, each.state not in trouble))
+    first = sorted(workloads, key=lambda each: (not each.promised, not _is_in_trouble(each)))
     shown = {(each.kind, each.title) for each in first[:MOST_BARS]}
     return [each for each in workloads if (each.kind, each.title) in shown]
+
+
+def _is_in_trouble(workload: Workload) -> bool:
+    trouble = (State.WAITING, State.SHORT, State.FAILED)
+    return workload.deleted_at is None and workload.state in trouble
 
 
 def _titles(workload: Workload) -> tuple[str, str, str]:

@@ -3,7 +3,8 @@
 `simulate` reads its flags here. Every mistake is one sentence that names the flag, what was said and what is allowed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -37,6 +38,47 @@ class Destination(NamedTuple):
 
     form: Form
     file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The flags, as they were given; None where nothing was said."""
+
+    files: Sequence[str] | None = None
+    workload: int | None = None
+    nodes: int | None = None
+    node_shape: str | None = None
+    like_cluster: bool | None = None
+    begin: str | None = None
+    end: str | None = None
+    lasting: str | None = None
+    jobs_take: str | None = None
+    seed: int | None = None
+    faults: str | None = None
+    kubeconfig: str | None = None
+    context: str | None = None
+
+
+FLAGS = {
+    "files": "-f",
+    "workload": "--workload",
+    "nodes": "--nodes",
+    "node_shape": "--node-shape",
+    "like_cluster": "--like-cluster",
+    "begin": "--from",
+    "end": "--to",
+    "lasting": "--for",
+    "jobs_take": "--jobs-take",
+    "seed": "--seed",
+    "faults": "--faults",
+    "kubeconfig": "--kubeconfig",
+    "context": "--context",
+}
+
+
+def said(asked: Asked, names: Iterable[str] = FLAGS) -> list[str]:
+    """Which of these flags were given."""
+    return [FLAGS[name] for name in names if getattr(asked, name) is not None]
 
 
 def window(

@@ -4,69 +4,23 @@
 refuse end here, in a `Mistake`.
 """
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-import random
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 import shlex
 
 import typer
 
-from korder.api import instant, quantity
-from korder.cli import documents, likeness, playflags, staging
-from korder.cli.playflags import Mistake
+from korder.api import instant
+from korder.cli import documents, playflags, populating, staging
+from korder.cli.playflags import Asked, Mistake
 from korder.cli.recording import Played
-from korder.cli.session import cluster
 from korder.cli.staging import Stage
-from korder.embedded import fleet
-from korder.embedded.actors.machines import Shape
 from korder.embedded.simulation import rehearsal
-from korder.embedded.simulation.lines import Name
+from korder.embedded.simulation.script import Step
 
-MOST_NODES = 5_000
-NODES, SHAPE, JOBS_TAKE, SEED = 5, "cpu=8,memory=32Gi", "5m", 1
-_RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
+JOBS_TAKE, SEED = "5m", 1
+CALM = timedelta(minutes=10)
 _MOST_REFUSALS = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The flags, as they were given; None where nothing was said."""
-
-    files: Sequence[str] | None = None
-    nodes: int | None = None
-    node_shape: str | None = None
-    like_cluster: bool | None = None
-    begin: str | None = None
-    end: str | None = None
-    lasting: str | None = None
-    jobs_take: str | None = None
-    seed: int | None = None
-    faults: str | None = None
-    kubeconfig: str | None = None
-    context: str | None = None
-
-
-FLAGS = {
-    "files": "-f",
-    "nodes": "--nodes",
-    "node_shape": "--node-shape",
-    "like_cluster": "--like-cluster",
-    "begin": "--from",
-    "end": "--to",
-    "lasting": "--for",
-    "jobs_take": "--jobs-take",
-    "seed": "--seed",
-    "faults": "--faults",
-    "kubeconfig": "--kubeconfig",
-    "context": "--context",
-}
-
-
-def said(asked: Asked, names: Iterable[str] = FLAGS) -> list[str]:
-    """Which of these flags were given."""
-    return [FLAGS[name] for name in names if getattr(asked, name) is not None]
 
 
 def prepare(asked: Asked, words: Sequence[str], now: datetime) -> Played:
@@ -75,29 +29,51 @@ def prepare(asked: Asked, words: Sequence[str], now: datetime) -> Played:
     Raises:
         Mistake: it cannot be played.
     """
-    if not asked.files:
-        raise Mistake(
-            "there is nothing to play; name manifests with -f, or a journal with --replay"
-        )
+    if not asked.files and asked.workload is None:
+        raise Mistake("there is nothing to play; say -f FILE, --workload PODS or --replay FILE")
     start, end = playflags.window(asked.begin, asked.end, asked.lasting, now)
     faults = playflags.share(asked.faults or "0%")
+    calm = _calm(asked, faults, end - start)
     runs_for = asked.jobs_take or JOBS_TAKE
     playflags.span("--jobs-take", runs_for)
-    stage = staging.stage(documents.read(list(asked.files)), runs_for)
-    machines = _machines(asked, stage.promised)
-    _rehearse(stage, start)
+    seed = SEED if asked.seed is None else asked.seed
+    stage = staging.stage(documents.read(list(asked.files)) if asked.files else (), runs_for)
+    machines, users = _populated(asked, stage, seed, end - start - calm, faulty=faults > 0)
+    if asked.files:
+        _rehearse(stage, start)
     return Played(
-        seed=SEED if asked.seed is None else asked.seed,
+        seed=seed,
         faults=faults,
         start=start,
         end=end,
         warm_up=staging.WARM_UP,
+        calm=calm.total_seconds(),
         nodes=len(machines),
         manifests=len(stage.objects),
+        workload=asked.workload or 0,
         command=_command(words, start),
-        script=staging.script(stage, machines),
+        script=staging.script(stage, machines, users),
         promised=stage.promised,
     )
+
+
+def _calm(asked: Asked, faults: float, length: timedelta) -> timedelta:
+    """How long nothing happens at the end, so that what is judged is at rest."""
+    if not faults and asked.workload is None:
+        return timedelta()
+    if length < 2 * CALM:
+        flag = "--faults" if faults else "--workload"
+        least = 2 * CALM // timedelta(minutes=1)
+        raise Mistake(f"{flag} needs a run of {least}m at least: the last ten minutes are calm")
+    return CALM
+
+
+def _populated(
+    asked: Asked, stage: Stage, seed: int, length: timedelta, *, faulty: bool
+) -> tuple[list[Step], list[Step]]:
+    if asked.workload is None:
+        return populating.machines(asked, stage.promised), []
+    return populating.users(asked, seed, length / timedelta(hours=1), faulty=faulty)
 
 
 def _command(words: Sequence[str], start: datetime) -> str:
@@ -123,49 +99,3 @@ def _rehearse(stage: Stage, start: datetime) -> None:
     if not stage.promised:
         kinds = ", ".join(sorted({kind for _, kind in staging.PLAYED}))
         raise Mistake(f"nothing in these manifests makes pods; there is none of {kinds}")
-
-
-def _machines(asked: Asked, promised: Sequence[Name]) -> Mapping[str, Shape]:
-    if asked.like_cluster:
-        others = said(asked, ("nodes", "node_shape"))
-        if others:
-            raise Mistake(f"--like-cluster takes nodes as they are; leave out {others[0]}")
-        return asyncio.run(_like_cluster(asked, promised))
-    others = said(asked, ("kubeconfig", "context"))
-    if others:
-        raise Mistake(f"{others[0]} is only read with --like-cluster")
-    count = NODES if asked.nodes is None else asked.nodes
-    if not 1 <= count <= MOST_NODES:
-        raise Mistake(f"--nodes: {count} is not between 1 and {MOST_NODES}")
-    shape = _shape(asked.node_shape or SHAPE)
-    return {f"node-{number}": shape for number in range(1, count + 1)}
-
-
-def _shape(text: str) -> Shape:
-    try:
-        shape = fleet.shape_of(text)
-    except fleet.BadShape as error:
-        raise Mistake(f"--node-shape: {error}") from None
-    names = [part.partition("=")[0].strip() for part in text.split(",")]
-    for name in names:
-        if names.count(name) > 1:
-            raise Mistake(f"--node-shape: {name} is said twice")
-        if name not in _RESOURCES and "/" not in name and not name.startswith("hugepages-"):
-            known = ", ".join(_RESOURCES)
-            raise Mistake(
-                f"--node-shape: {name!r} is nothing a node has; there are {known} and names with a domain such as nvidia.com/gpu"
-            )
-    for name in ("cpu", "memory", "pods"):
-        if quantity.parse(str(shape.capacity[name])).is_zero:
-            raise Mistake(f"--node-shape: a node without {name} can run nothing")
-    return shape
-
-
-async def _like_cluster(asked: Asked, promised: Sequence[Name]) -> Mapping[str, Shape]:
-    async with cluster(asked.kubeconfig, asked.context, random.Random()) as client:
-        found = await likeness.read(client, promised)
-    if not found.machines:
-        raise Mistake("--like-cluster: the cluster has no node that takes pods")
-    for name in found.left_out:
-        typer.echo(f"note: node {name} is left out, it takes no pods now", err=True)
-    return found.machines

@@ -13,15 +13,15 @@ from typing import TextIO
 import msgspec
 
 from korder.cli.playflags import Mistake
+from korder.embedded.simulation.invariants import catalogue
 from korder.embedded.simulation.lines import Name
 from korder.embedded.simulation.luck import Chance
 from korder.embedded.simulation.script import Step
 from korder.embedded.simulation.timeline import Told
+from korder.embedded.simulation.tolerances import tolerance_of
 from korder.embedded.simulation.world import Setup
 
 FORMAT = 1
-CALM, CALM_SHARE = 600.0, 0.1
-"""Faults end so many seconds before the run does, or, in short runs, for this share of it: what is judged shall be at rest."""
 
 
 class Played(Told):
@@ -33,8 +33,12 @@ class Played(Told):
     end: datetime
     warm_up: float
     """Seconds that are played before the start."""
+    calm: float
+    """Seconds before the end in which nobody does anything and nothing goes wrong."""
     nodes: int
     manifests: int
+    workload: int
+    """How many pods of made-up users there are, on average."""
     command: str
     script: tuple[Step, ...]
     promised: tuple[Name, ...]
@@ -43,14 +47,16 @@ class Played(Told):
     def setup(self) -> Setup:
         """How the engine is to play it."""
         length = (self.end - self.start).total_seconds()
-        calm = min(CALM, length * CALM_SHARE) if self.faults else 0.0
+        tolerance = tolerance_of(self.script, faulty=bool(self.faults))
         return Setup(
             seed=self.seed,
             script=self.script,
-            length=self.warm_up + length - calm,
-            settle=calm,
+            length=self.warm_up + length - self.calm,
+            settle=self.calm,
             luck=Chance(self.seed, self.faults) if self.faults else None,
             start=self.start - timedelta(seconds=self.warm_up),
+            invariants=catalogue.standard(tolerance),
+            replay=self.command,
         )
 
 

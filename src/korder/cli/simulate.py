@@ -16,10 +16,9 @@ from rich.text import Text
 import typer
 
 from korder.api import instant
-from korder.cli import chart, logs, playflags, preparing, recording, tables
+from korder.cli import chart, logs, playflags, populating, preparing, recording, tables
 from korder.cli.asking import Context, Kubeconfig
-from korder.cli.playflags import Destination, Form, Mistake
-from korder.cli.preparing import Asked
+from korder.cli.playflags import Asked, Destination, Form, Mistake
 from korder.cli.recording import Played
 from korder.embedded.simulation import page, report
 from korder.embedded.simulation.changes import Change
@@ -38,14 +37,20 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         list[str] | None,
         typer.Option("--filename", "-f", metavar="FILE", help="A file, a folder, or - for input."),
     ] = None,
+    workload: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PODS", help="Let made-up users run so many pods, on average, besides."
+        ),
+    ] = None,
     nodes: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", help=f"How many nodes; {preparing.NODES} if not given."),
+        typer.Option(metavar="NUMBER", help=f"How many nodes; {populating.NODES} if not given."),
     ] = None,
     node_shape: Annotated[
         str | None,
         typer.Option(
-            metavar="RESOURCES", help=f"What each node has; {preparing.SHAPE} if not given."
+            metavar="RESOURCES", help=f"What each node has; {populating.SHAPE} if not given."
         ),
     ] = None,
     like_cluster: Annotated[
@@ -102,6 +107,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     """Play manifests on virtual time and tell what happens when."""
     asked = Asked(
         files=files,
+        workload=workload,
         nodes=nodes,
         node_shape=node_shape,
         like_cluster=like_cluster or None,
@@ -145,7 +151,7 @@ def _played(asked: Asked, journal: Path | None) -> Report:
 
 
 def _replayed(file: Path, asked: Asked, journal: Path | None) -> tuple[Report, str]:
-    others = preparing.said(asked) + (["--journal"] if journal is not None else [])
+    others = playflags.said(asked) + (["--journal"] if journal is not None else [])
     if others:
         raise Mistake(f"--replay plays everything as it was; leave out {others[0]}")
     played, earlier = recording.reopened(file)
@@ -172,6 +178,7 @@ def _play(played: Played, sink: Sink | None) -> Report:
         faults=played.faults,
         nodes=played.nodes,
         manifests=played.manifests,
+        workload=played.workload,
         strikes=len(outcome.strikes),
         writes=outcome.writes,
         digest=outcome.digest,
@@ -234,8 +241,10 @@ def _heading(made: Report) -> Text:
     told, run = made.timeline, made.run
     length = lasting_for((told.end - told.start).total_seconds())
     faults = f", faults {run.faults:.1%} ({run.strikes} requests)" if run.faults else ""
+    parts = [f"{run.manifests} manifests" if run.manifests else ""]
+    parts += [f"about {run.workload} pods of made-up users" if run.workload else ""]
     return Text(
-        f"{instant.render(told.start)}, {length}: {run.manifests} manifests on {run.nodes} nodes, "
-        f"seed {run.seed}{faults}",
+        f"{instant.render(told.start)}, {length}: {' and '.join(filter(None, parts))} on {run.nodes} "
+        f"nodes, seed {run.seed}{faults}",
         style="bold",
     )

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from korder.api import manifests
 from korder.api.meta import JSON
 from korder.cli.documents import Document
+from korder.embedded.actors.lifetimes import FAILS_AFTER, RUNS_FOR
 from korder.embedded.actors.machines import Shape
 from korder.embedded.simulation.lines import Name
-from korder.embedded.simulation.script import AddNode, Apply, Step
+from korder.embedded.simulation.script import AddNode, Apply, Step, in_order
 
 WARM_UP = 30.0
 """Seconds before the start in which machines join and kinds are defined."""
+_SETTING_UP = 1.0
 
-RUNS_FOR, FAILS_AFTER = "korder.dev/runs-for", "korder.dev/fails-after"
 PLAYED = frozenset(
     {
         ("v1", "Pod"),
@@ -80,11 +81,19 @@ def stage(found: Sequence[Document], runs_for: str) -> Stage:
     )
 
 
-def script(stage: Stage, machines: Mapping[str, Shape]) -> tuple[Step, ...]:
-    """Everything that is done: machines join first, then what is needed before the start, then the manifests."""
-    nodes = [Step(0.0, add_node(name, shape)) for name, shape in machines.items()]
-    before = [Step(1.0, Apply(document.body)) for document in stage.before]
-    return (*nodes, *before, *(Step(WARM_UP, Apply(document.body)) for document in stage.objects))
+def script(stage: Stage, machines: Sequence[Step], users: Sequence[Step] = ()) -> tuple[Step, ...]:
+    """Everything that is done: machines join first, then what is needed before the start, then all the rest."""
+    before = [Step(_SETTING_UP, Apply(document.body)) for document in stage.before]
+    objects = [Step(WARM_UP, Apply(document.body)) for document in stage.objects]
+    later = [
+        Step(step.at + (WARM_UP if step.at > _SETTING_UP else 0.0), step.deed) for step in users
+    ]
+    return in_order([*machines, *before, *objects, *later])
+
+
+def joining(machines: Mapping[str, Shape]) -> list[Step]:
+    """Machines join, all at once."""
+    return [Step(0.0, add_node(name, shape)) for name, shape in machines.items()]
 
 
 def add_node(name: str, shape: Shape) -> AddNode:

@@ -38,7 +38,11 @@ class Bar:
             self._close(self._index())
         borders = [self._division.instant(index) for index, _ in self._runs[1:]]
         return tuple(
-            Span(start=max(self._division.instant(index), self._begin), end=until, state=state)
+            Span(
+                start=max(self._division.instant(index), self._begin),
+                end=min(until, end),
+                state=state,
+            )
             for (index, state), until in zip(self._runs, [*borders, end], strict=True)
             if state is not None
         )

@@ -60,6 +60,8 @@ class Chronicle:
         self._roots: dict[str, Line] = {}
         self._pods: dict[str, _Pod] = {}
         self._nodes: dict[str, tuple[bool, bool]] = {}
+        self._ending: dict[str, None] = {}
+        """Namespaces that are being deleted."""
         self._occupancy = Occupancy(self._division)
         self._happenings = Happenings()
 
@@ -73,6 +75,8 @@ class Chronicle:
             self._see_node(change)
         elif change.resource in GOALS:
             self._see_workload(change)
+        elif change.resource == "namespaces":
+            self._see_namespace(change)
 
     def tell(self, at: datetime, violations: Iterable[Violation] = ()) -> Timeline:
         """The whole story, if the run ends now."""
@@ -104,6 +108,16 @@ class Chronicle:
             if (kind, namespace, name) not in self._seen:
                 text = "was never made"
                 yield Promise(kind=kind, namespace=namespace, name=name, kept=False, text=text)
+
+    def _see_namespace(self, change: Change) -> None:
+        if change.after is not None and bodies.is_deleted(change.after):
+            self._ending[change.name] = None
+        else:
+            self._ending.pop(change.name, None)
+
+    def _is_meant(self, change: Change) -> bool:
+        """Whether a user wanted the end of a pod, or of everything around it."""
+        return change.by == USER or change.namespace in self._ending
 
     def _see_workload(self, change: Change) -> None:
         body = change.after or change.before or {}
@@ -140,7 +154,7 @@ class Chronicle:
             if pod is not None:
                 self._take_off(change.at, pod)
                 self._waits(change.at, pod, Phase.STOPPED)
-                pod.line.remove(change.at, uid, meant=pod.meant or change.by == USER)
+                pod.line.remove(change.at, uid, meant=pod.meant or self._is_meant(change))
                 del self._pods[uid]
                 if pod.line.deleted_at is not None:
                     self._leave(pod.line.name)
@@ -150,7 +164,7 @@ class Chronicle:
             self._occupancy.waiting(change.at, 1)
             pod.line.make(change.at, uid, change.name)
         if bodies.is_deleted(body) and not bodies.is_deleted(change.before or {}):
-            pod.meant = change.by == USER
+            pod.meant = self._is_meant(change)
         phase = bodies.phase(body, pod.phase)
         self._place(change.at, pod, body, phase)
         self._waits(change.at, pod, phase)

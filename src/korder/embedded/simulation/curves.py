@@ -11,8 +11,12 @@ _GIBI = 2**30
 def amount(resource: str, value: float) -> str:
     """So much of a resource."""
     if resource == "memory":
-        return f"{value / _GIBI:,.4g}Gi"
-    return f"{value:,.6g}"
+        return f"{_short(value / _GIBI)}Gi"
+    return _short(value)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.1f}".removesuffix(".0")
 
 
 def curve(values: Sequence[float], top: float, across: int) -> str:

@@ -25,6 +25,7 @@ class Goal:
         failed: It has given up; why.
         held: It is not meant to run now (suspended).
         trouble: Why its controller cannot make pods, if it says so.
+        progress: How far it is, if it is meant to end.
     """
 
     pods: int | None = None
@@ -33,6 +34,7 @@ class Goal:
     failed: str = ""
     held: bool = False
     trouble: str = ""
+    progress: str = ""
 
 
 def _number(body: Body, name: str, missing: int) -> int:
@@ -67,9 +69,10 @@ def _completions(body: Body) -> Goal:
         return Goal(0, ends=True, done=True)
     if spec.get("suspend"):
         return Goal(0, ends=True, held=True)
-    parallelism = _number(spec, "parallelism", 1)
-    rest = _number(spec, "completions", parallelism) - _number(status, "succeeded", 0)
-    return Goal(max(min(parallelism, rest), 0), ends=True)
+    parallelism, succeeded = _number(spec, "parallelism", 1), _number(status, "succeeded", 0)
+    completions = _number(spec, "completions", parallelism)
+    pods = max(min(parallelism, completions - succeeded), 0)
+    return Goal(pods, ends=True, progress=f"{succeeded} of {completions} done")
 
 
 def _timetable(_: Body) -> Goal:

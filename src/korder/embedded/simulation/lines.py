@@ -4,12 +4,12 @@
 over, with its length and the scheduler's reason. What the manifests do not promise is told only if it lasted or went wrong.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from korder.embedded.simulation.bars import Bar
 from korder.embedded.simulation.crews import Crew, Phase
+from korder.embedded.simulation.gaps import Gap
 from korder.embedded.simulation.goals import Goal
 from korder.embedded.simulation.meters import Division
 from korder.embedded.simulation.timeline import Promise, State, Workload, clock, lasting
@@ -31,16 +31,6 @@ class Name(NamedTuple):
 
 _MISSING = (State.WAITING, State.SHORT)
 _CONTENT = (State.RUNNING, State.IDLE)
-
-
-@dataclass(slots=True)
-class _Gap:
-    """Since when something is missing."""
-
-    since: datetime
-    cause: str
-    missing: int = 0
-    why: str = ""
 
 
 class Tell(Protocol):
@@ -67,8 +57,10 @@ class Line:
         self._pods: tuple[str, ...] = ()
         """The first two names of pods that nobody owns."""
         self._trouble = ""
-        self._gap: _Gap | None = None
+        self._gap: Gap | None = None
         self._bar = Bar(division, at)
+        self._last = State.IDLE
+        """How it was when it was deleted."""
 
     @property
     def shown(self) -> Name:
@@ -138,7 +130,7 @@ class Line:
         member = self.crew.remove(at, uid)
         if self.name.kind == POD:
             if not meant and member.phase is not Phase.SUCCEEDED:
-                self._lost.append(member.name)
+                self._lost += [member.name] if self.promised else []
                 self._say(at, f"{member.name} was lost", bad=True)
             if not self.wanted and not self.crew.members:
                 self.deleted_at, self._gap = at, None
@@ -149,7 +141,7 @@ class Line:
         self._pass(at)
         if self.promised and not self._goal.done:
             self._say(at, "deleted")
-        self.deleted_at, self._gap = at, None
+        self.deleted_at, self._gap, self._last = at, None, self.state
 
     def hinder(self, text: str) -> None:
         """Somebody below it says why no pods can be made."""
@@ -164,7 +156,7 @@ class Line:
     def _open(self, at: datetime, cause: str) -> None:
         if self._gap is not None and self._gap.cause and self.promised:
             self._say(self._gap.since, f"{self._gap.cause}, not complete before the next change")
-        self._gap = _Gap(at, cause)
+        self._gap = Gap(at, cause)
 
     def _end(self, at: datetime, text: str, *, bad: bool) -> None:
         self._fill(at)
@@ -183,9 +175,8 @@ class Line:
             self._fill(at)
             return
         if self._gap is None:
-            self._gap = _Gap(at, "" if self._complete_at else "wanted")
-        missing = max(self.wanted - self.crew.running, self.crew.waiting)
-        self._gap.missing = max(self._gap.missing, missing)
+            self._gap = Gap(at, "" if self._complete_at else "wanted")
+        self._gap.hold(at, self._missing, self.wanted)
         self._gap.why = self._why or self._gap.why
 
     def _fill(self, at: datetime) -> None:
@@ -202,7 +193,8 @@ class Line:
         reason = f": {gap.why}" if gap.why and seconds >= NOTICE else ""
         after = f"all running after {lasting(seconds)}"
         if not gap.cause:
-            after = f"{gap.missing} of {self.wanted} pods missing for {lasting(seconds)}"
+            gap.hold(at, 0, 0)
+            after = f"{gap.mostly()} pods missing for {lasting(seconds)}"
         told = [gap.cause, after] if runs else [gap.cause]
         self._say(gap.since, f"{', '.join(filter(None, told))}{reason}")
 
@@ -211,11 +203,14 @@ class Line:
         gap = self._gap
         if gap is None or not (self.promised or (end - gap.since).total_seconds() >= NOTICE):
             return
-        missing = max(self.wanted - self.crew.running, self.crew.waiting)
-        still = f"{missing} of {self.wanted} still missing at the end"
+        still = f"{self._missing} of {self.wanted} still missing at the end"
         reason = f": {self._why}" if self._why else ""
         told = ", ".join(filter(None, [gap.cause, still]))
         self._say(gap.since, f"{told}{reason}", bad=self.promised)
+
+    @property
+    def _missing(self) -> int:
+        return max(self.wanted - self.crew.running, self.crew.waiting)
 
     @property
     def _why(self) -> str:
@@ -233,7 +228,7 @@ class Line:
             namespace=namespace,
             name=name,
             promised=self.promised,
-            state=self.state,
+            state=self.state if self.deleted_at is None else self._last,
             wanted_at=self._wanted_at,
             started_at=self.crew.started_at,
             complete_at=self._complete_at,
@@ -264,7 +259,8 @@ class Line:
         since = f" since {self._clock(self._gap.since)}" if self._gap is not None else ""
         has = f"wants {self.wanted}, has {crew.running}{since}"
         waits = f"{crew.waiting} wait{'s' if crew.waiting == 1 else ''}" if crew.waiting else ""
-        told = ["is not complete" if self._goal.ends else "", has, waits, self._why]
+        far = f"is not complete, {self._goal.progress}" if self._goal.ends else ""
+        told = [far, has, waits, self._why]
         return False, ": ".join(filter(None, told))
 
     def _kept(self) -> str:

@@ -20,6 +20,8 @@ class Run(Told):
     nodes: int
     manifests: int
     """How many objects were applied."""
+    workload: int
+    """How many pods of made-up users there were, on average."""
     strikes: int
     """How many requests were struck."""
     writes: int
