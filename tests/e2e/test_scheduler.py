@@ -9,8 +9,8 @@ import random
 import re
 
 import pytest
+from tests.e2e.arrivals.applications import a_machine, an_application
 from tests.e2e.arrivals.feeding import prepare
-from tests.e2e.arrivals.histories import a_machine, an_application
 
 from korder.api import core
 from korder.api.core import NAMESPACES, NODES, PODS, Pod

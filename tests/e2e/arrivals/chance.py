@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from itertools import count, islice
 import random
 
+from tests.e2e.arrivals.applications import PRIORITIES
 from tests.e2e.arrivals.histories import (
     NAMESPACE,
-    PRIORITIES,
     Arrive,
     Cordon,
     Deed,

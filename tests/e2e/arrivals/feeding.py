@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 import random
 
+from tests.e2e.arrivals.applications import PRIORITIES
 from tests.e2e.arrivals.histories import (
     NAMESPACE,
-    PRIORITIES,
     Arrive,
     Cordon,
     Deed,
