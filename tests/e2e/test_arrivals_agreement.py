@@ -7,7 +7,7 @@ on the same control plane, and, in virtual time, on the embedded one.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 import os
@@ -17,8 +17,8 @@ import pytest
 from tests.e2e.arrivals.chance import fair_histories
 from tests.e2e.arrivals.feeding import Feeder, Rest, prepare
 from tests.e2e.arrivals.histories import History
+from tests.e2e.arrivals.lookout import a_lookout
 
-from korder.embedded.actors.machines import Machines
 from korder.kube.client import Client
 from korder.kube.connect import open_client
 from korder.runtime.clock import Clock, SystemClock, VirtualClock, VirtualLoop
@@ -61,14 +61,20 @@ class Verdict:
 
 
 @asynccontextmanager
-async def fed(client: Client, clock: Clock, scheduler: str) -> AsyncIterator[Machines]:
-    """Our scheduler under a name and simulated machines, on a server on which histories can be played."""
+async def feeding(client: Client, clock: Clock) -> AsyncIterator[Callable[[str, History], Feeder]]:
+    """Our scheduler and simulated machines on a server, to which histories can be fed; says who feeds which scheduler."""
     await prepare(client)
     async with (
         simulated_nodes(client, {}, clock=clock) as machines,
-        running_scheduler(client, clock=clock, name=scheduler),
+        a_lookout(client, clock) as lookout,
+        running_scheduler(client, clock=clock, name=OURS),
     ):
-        yield machines
+
+        def a_feeder(scheduler: str, history: History) -> Feeder:
+            prefix = f"{scheduler}-{history.seed}-"
+            return Feeder(client, lookout, machines, scheduler, prefix)
+
+        yield a_feeder
 
 
 async def on_a_real_plane(
@@ -79,12 +85,12 @@ async def on_a_real_plane(
     config, rng = str(plane.kubeconfig()), random.Random(0)
     async with (
         open_client(config, now=clock.now, rng=rng) as client,
-        fed(client, clock, OURS) as machines,
+        feeding(client, clock) as a_feeder,
     ):
         return [
             (
-                await Feeder(client, machines, THEIRS, f"theirs{history.seed}-").play(history),
-                await Feeder(client, machines, OURS, f"ours{history.seed}-").play(history),
+                await a_feeder(THEIRS, history).play(history),
+                await a_feeder(OURS, history).play(history),
             )
             for history in histories
         ]
@@ -93,19 +99,17 @@ async def on_a_real_plane(
 async def on_the_embedded_plane(histories: Iterable[History]) -> list[Rest]:
     """How things stand after each history with our scheduler in virtual time."""
     clock = VirtualClock()
-    async with embedded_server(clock) as server:
-        client = server.client()
-        async with fed(client, clock, OURS) as machines:
-            return [
-                await Feeder(client, machines, OURS, f"n{history.seed}-").play(history)
-                for history in histories
-            ]
+    async with (
+        embedded_server(clock) as server,
+        feeding(server.client(), clock) as a_feeder,
+    ):
+        return [await a_feeder(OURS, history).play(history) for history in histories]
 
 
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(FEW, id="a few histories", marks=pytest.mark.timeout(900)),
+        pytest.param(FEW, id="a few histories", marks=pytest.mark.timeout(1800)),
         pytest.param(MANY, id="many histories", marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
     ],
 )

@@ -13,7 +13,6 @@ import asyncio
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-import random
 
 from tests.e2e.arrivals.applications import PRIORITIES
 from tests.e2e.arrivals.histories import (
@@ -27,25 +26,21 @@ from tests.e2e.arrivals.histories import (
     Lift,
     Retire,
 )
+from tests.e2e.arrivals.lookout import Lookout, Picture
 
 from korder.api import core
-from korder.api.core import NODES, PODS, SERVICE_ACCOUNTS, Node, Pod
+from korder.api.core import NODES, PODS, SERVICE_ACCOUNTS, Pod
 from korder.api.limits import PRIORITY_CLASSES
 from korder.api.meta import JSON, Key
 from korder.embedded.actors.machines import Machines
 from korder.embedded.actors.nodeconditions import NOT_READY
-from korder.embedded.actors.scheduling import choice, tenants
-from korder.embedded.actors.scheduling.choice import Found
-from korder.embedded.actors.scheduling.cluster import Cluster
 from korder.kube.client import Client
 from korder.kube.errors import AlreadyExists, NotFound
 from korder.kube.request import Deletion
 from korder.testing.builders import PodBuilder, a_pod
 
-PATIENCE = 90.0
-"""Seconds within which a scheduler must come to rest."""
-GLANCE = 0.1
-"""Seconds between two looks."""
+PATIENCE = 180.0
+"""Seconds within which a scheduler must come to rest, even on a machine that has other things to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +49,6 @@ class Rest:
 
     pods: int
     waiting: int
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """All nodes and pods of one moment."""
-
-    nodes: tuple[Node, ...]
-    pods: tuple[Pod, ...]
-
-    @property
-    def waiting(self) -> list[Pod]:
-        return [p for p in self.pods if not p.spec.node_name and not p.spec.scheduling_gates]
-
-    def cluster(self) -> Cluster:
-        """As a scheduler sees it."""
-        cluster = Cluster()
-        cluster.namespaces[NAMESPACE] = {}
-        for node in self.nodes:
-            cluster.set_node(node.metadata.name, node)
-        for pod in self.pods:
-            if pod.spec.node_name:
-                cluster.seat(tenants.measure(pod), pod.spec.node_name)
-        return cluster
 
 
 async def prepare(client: Client) -> None:
@@ -99,6 +71,7 @@ class Feeder:
     """
 
     client: Client
+    lookout: Lookout
     machines: Machines
     scheduler: str
     prefix: str
@@ -152,29 +125,25 @@ class Feeder:
         """Drains a machine and takes it away."""
         await self._cordon(node, closed=True)
         async with asyncio.timeout(PATIENCE):
-            while seated := [p for p in (await self._look()).pods if p.spec.node_name == node]:
+            while seated := [p for p in (await self.lookout.look()).pods if _sits_on(node, p)]:
                 for pod in seated:
                     if pod.metadata.deletion_timestamp is None:
                         await self._delete(pod.metadata.name)
-                await asyncio.sleep(GLANCE)
+                await self.lookout.change()
         self._nodes.remove(node)
         await self.client.delete(NODES, Key("", node))
 
-    async def _look(self) -> Picture:
-        nodes = await self.client.list(NODES)
-        pods = await self.client.list(PODS, NAMESPACE)
-        return Picture(tuple(nodes.items), tuple(pods.items))
-
     async def _rest(self) -> Picture:
         """Waits until the scheduler seems to be at rest."""
-        before = None
-        while True:
-            picture = await self._look()
-            await self._make_again(pod.metadata.name for pod in picture.pods)
-            if picture != before and self._is_still(picture) and is_hopeless(picture):
-                return picture
-            before = picture
-            await asyncio.sleep(GLANCE)
+        while not self._is_at_rest(self.lookout.last_seen) or not self._is_at_rest(
+            picture := await self.lookout.look()
+        ):
+            await self._make_again(pod.metadata.name for pod in self.lookout.last_seen.pods)
+            await self.lookout.change()
+        return picture
+
+    def _is_at_rest(self, picture: Picture) -> bool:
+        return self._is_still(picture) and picture.is_hopeless
 
     async def _make_again(self, there: Iterable[str]) -> None:
         for name in sorted(self._wanted.keys() - set(there)):
@@ -205,23 +174,17 @@ class Feeder:
         }
         await self.client.create(PODS, a_pod("last").but({"spec": nowhere}).json)
         while not _is_refused(await self.client.get(PODS, Key(NAMESPACE, "last"))):
-            await asyncio.sleep(GLANCE)
+            await self.lookout.change()
         await self.client.delete(PODS, Key(NAMESPACE, "last"))
-        return _seats(await self._look()) == _seats(picture)
+        return _seats(await self.lookout.look()) == _seats(picture)
 
     async def _clear(self) -> None:
         await self.client.delete_collection(PODS, NAMESPACE, deletion=Deletion(grace_seconds=0))
         await self.client.delete_collection(NODES)
 
 
-def is_hopeless(picture: Picture) -> bool:
-    """Whether none of those who wait fits anywhere, or could push others aside."""
-    cluster, rng = picture.cluster(), random.Random(0)
-    for pod in picture.waiting:
-        decision = choice.choose(tenants.measure(pod), cluster, rng)
-        if isinstance(decision, Found) or decision.victims:
-            return False
-    return True
+def _sits_on(node: str, pod: Pod) -> bool:
+    return pod.spec.node_name == node
 
 
 def _seats(picture: Picture) -> Collection[tuple[str, str]]:
