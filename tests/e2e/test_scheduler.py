@@ -4,15 +4,19 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 import os
+from pathlib import Path
 import random
+import re
 
 import pytest
+from tests.e2e.arrivals.applications import a_machine, an_application
+from tests.e2e.arrivals.feeding import prepare
 
 from korder.api import core
 from korder.api.core import NAMESPACES, NODES, PODS, Pod
 from korder.api.meta import JSON, Key
 from korder.embedded.actors.machines import Shape
-from korder.embedded.actors.scheduling import choice, tenants
+from korder.embedded.actors.scheduling import choice, scoring, tenants
 from korder.embedded.actors.scheduling.choice import Found, Unschedulable
 from korder.embedded.actors.scheduling.cluster import Cluster
 from korder.kube.client import Client
@@ -472,6 +476,80 @@ async def test_we_say_of_every_node_what_kube_scheduler_says_and_why(
         differences = [line for seed in seeds for line in await contest.round(seed)]
         assert differences == []
         assert min(contest.feasible, contest.refused) > len(seeds) // 2
+
+
+class Weighing(Contest):
+    """Clusters in which a pod has several nodes to choose from."""
+
+    def __init__(self, client: Client, log: Path) -> None:
+        super().__init__(client)
+        self._log = log
+        self.compared = 0
+
+    async def round(self, seed: int) -> list[str]:
+        rng = random.Random(seed)
+        names = [f"c{seed}-n{i}" for i in range(6)]
+        for name in names:
+            await self._join(name, a_machine(rng, rng.choice("abc")))
+        applications = [an_application(rng, f"app{i}") for i in range(7)]
+        for i in range(rng.randrange(4, 20)):
+            pod = rng.choice(applications).but({"metadata": {"name": f"seated{i}"}})
+            await self._client.create(PODS, pod.on(rng.choice(names)).json)
+        await self._settle(names[-1])
+        differences = []
+        for i, application in enumerate(applications):
+            pod = application.but({"metadata": {"name": f"s{seed}-{i}"}})
+            differences += await self._weigh(pod.but({"spec": {"priorityClassName": None}}))
+        await self._clear()
+        return differences
+
+    async def _join(self, name: str, shape: Shape) -> None:
+        """Adds a node that nobody plays; the taint that says so is taken away."""
+        taints: list[JSON] = [dict(taint) for taint in shape.taints]
+        meta: JSON = {"name": name, "labels": {"kubernetes.io/hostname": name, **shape.labels}}
+        status: JSON = {"capacity": shape.capacity, "allocatable": shape.capacity}
+        await self._client.create(NODES, {"metadata": meta, "status": status})
+        await self._client.patch(NODES, Key("", name), {"spec": {"taints": taints}})
+
+    async def _weigh(self, pod: PodBuilder) -> list[str]:
+        """What differs in the worth of nodes; only differences between them matter."""
+        cluster = await self._picture()
+        made = await self._client.create(PODS, pod.json)
+        tenant, key = tenants.measure(made), Key("default", made.metadata.name)
+        await self._verdict(key)
+        able = sorted(choice.feasible(tenant, cluster))
+        if len(able) < 2:
+            return []
+        self.compared += 1
+        ours = scoring.scores(tenant, cluster, able)
+        theirs = self._worth(key.name)
+        shifts = {theirs.get(name, 0) - score for name, score in ours.items()}
+        same = ours.keys() == theirs.keys() and len(shifts) == 1
+        return [] if same else [f"{key}: we say {ours}, kube-scheduler {theirs}"]
+
+    def _worth(self, pod: str) -> dict[str, int]:
+        """What kube-scheduler has written about its choice before it bound the pod."""
+        said = re.finditer(
+            rf'final score for pod" pod="default/{pod}" node="(\S+)" score=(\d+)',
+            self._log.read_text(),
+        )
+        return {found[1]: int(found[2]) for found in said}
+
+
+async def test_nodes_are_worth_to_us_what_they_are_worth_to_kube_scheduler(
+    a_control_plane: Callable[..., Awaitable[ControlPlane]], tmp_path: Path
+) -> None:
+    plane = await a_control_plane(
+        folder=tmp_path,
+        without=("kube-controller-manager",),
+        flags={"kube-scheduler": ("-v=10",)},
+    )
+    async with client_of(plane) as client:
+        await prepare(client)
+        contest = Weighing(client, tmp_path / "kube-scheduler.log")
+        differences = [line for seed in range(5) for line in await contest.round(seed)]
+        assert differences == []
+        assert contest.compared > 20
 
 
 class Pushing(Contest):

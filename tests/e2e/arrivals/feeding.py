@@ -1,0 +1,206 @@
+"""Plays a history to a scheduler through the API, and waits after each burst until the scheduler is at rest.
+
+The same code feeds every scheduler on every server. Pods have nobody who cares for them but the feeder: whoever was pushed aside or
+lost its machine is made again at once, as a controller would, so that the pods of a history are the same for all schedulers.
+
+A scheduler is at rest when nothing is under way (no pod ends, none is nominated, every bound one runs, every other one has been
+told that there is no room) and nothing would come of trying again: by the rules of `embedded.actors.scheduling`, none of those
+who wait fits anywhere or could push others aside. In the end a last pod that fits nowhere is sent after them: when the scheduler
+has spoken about it, it has also seen all that came before, and still nothing must have changed.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from tests.e2e.arrivals.applications import PRIORITIES
+from tests.e2e.arrivals.histories import (
+    NAMESPACE,
+    Arrive,
+    Cordon,
+    Deed,
+    History,
+    Join,
+    Leave,
+    Lift,
+    Retire,
+)
+from tests.e2e.arrivals.lookout import Lookout, Picture
+
+from korder.api import core
+from korder.api.core import NODES, PODS, SERVICE_ACCOUNTS, Pod
+from korder.api.limits import PRIORITY_CLASSES
+from korder.api.meta import JSON, Key
+from korder.embedded.actors.machines import Machines
+from korder.embedded.actors.nodeconditions import NOT_READY
+from korder.kube.client import Client
+from korder.kube.errors import AlreadyExists, NotFound
+from korder.kube.request import Deletion
+from korder.testing.builders import PodBuilder, a_pod
+
+PATIENCE = 180.0
+"""Seconds within which a scheduler must come to rest, even on a machine that has other things to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """How many pods there are when the scheduler has come to rest, and how many of them wait for a place."""
+
+    pods: int
+    waiting: int
+
+
+async def prepare(client: Client) -> None:
+    """Makes what all histories need, where there are no controllers to make it."""
+    account: dict[str, JSON] = {"metadata": {"name": "default", "namespace": NAMESPACE}}
+    with suppress(AlreadyExists):
+        await client.create(SERVICE_ACCOUNTS, account)
+    for name, value in PRIORITIES.items():
+        with suppress(AlreadyExists):
+            await client.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
+
+
+@dataclass(slots=True)
+class Feeder:
+    """One history on one server.
+
+    Attributes:
+        scheduler: The name pods ask for.
+        prefix: What the names of nodes begin with; it must never have been used before.
+    """
+
+    client: Client
+    lookout: Lookout
+    machines: Machines
+    scheduler: str
+    prefix: str
+    _wanted: dict[str, PodBuilder] = field(default_factory=dict)
+    _nodes: set[str] = field(default_factory=set)
+
+    async def play(self, history: History) -> Rest:
+        """Plays all bursts and says how things stand in the end; leaves an empty cluster."""
+        for burst in history.bursts:
+            for deed in burst:
+                await self._do(deed)
+            async with asyncio.timeout(PATIENCE):
+                await self._rest()
+        async with asyncio.timeout(PATIENCE):
+            while not await self._holds(picture := await self._rest()):
+                pass
+        await self._clear()
+        return Rest(len(picture.pods), len(picture.waiting))
+
+    async def _do(self, deed: Deed) -> None:
+        match deed:
+            case Arrive(pod):
+                await self._make(pod.but({"spec": {"schedulerName": self.scheduler}}))
+            case Leave(pod=name):
+                del self._wanted[name]
+                await self._delete(name)
+            case Lift(pod=name):
+                ungated: dict[str, JSON] = {"spec": {"schedulingGates": None}}
+                self._wanted[name] = self._wanted[name].but(ungated)
+                await self.client.patch(PODS, Key(NAMESPACE, name), ungated)
+            case Join(node, shape):
+                self._nodes.add(self.prefix + node)
+                self.machines.add(self.prefix + node, shape)
+            case Cordon(node, closed):
+                await self._cordon(self.prefix + node, closed=closed)
+            case Retire(node):
+                await self._retire(self.prefix + node)
+
+    async def _make(self, pod: PodBuilder) -> None:
+        made = await self.client.create(PODS, pod.json)
+        self._wanted[made.metadata.name] = pod
+
+    async def _delete(self, name: str) -> None:
+        with suppress(NotFound):
+            await self.client.delete(PODS, Key(NAMESPACE, name))
+
+    async def _cordon(self, node: str, *, closed: bool) -> None:
+        await self.client.patch(NODES, Key("", node), {"spec": {"unschedulable": closed}})
+
+    async def _retire(self, node: str) -> None:
+        """Drains a machine and takes it away."""
+        await self._cordon(node, closed=True)
+        async with asyncio.timeout(PATIENCE):
+            while seated := [p for p in (await self.lookout.look()).pods if _sits_on(node, p)]:
+                for pod in seated:
+                    if pod.metadata.deletion_timestamp is None:
+                        await self._delete(pod.metadata.name)
+                await self.lookout.change()
+        self._nodes.remove(node)
+        await self.client.delete(NODES, Key("", node))
+
+    async def _rest(self) -> Picture:
+        """Waits until the scheduler seems to be at rest."""
+        while not self._is_at_rest(self.lookout.last_seen) or not self._is_at_rest(
+            picture := await self.lookout.look()
+        ):
+            await self._make_again(pod.metadata.name for pod in self.lookout.last_seen.pods)
+            await self.lookout.change()
+        return picture
+
+    def _is_at_rest(self, picture: Picture) -> bool:
+        return self._is_still(picture) and picture.is_hopeless
+
+    async def _make_again(self, there: Iterable[str]) -> None:
+        for name in sorted(self._wanted.keys() - set(there)):
+            with suppress(AlreadyExists):
+                await self.client.create(PODS, self._wanted[name].json)
+
+    def _is_still(self, picture: Picture) -> bool:
+        """Whether nothing is under way."""
+        takes_pods = {
+            node.metadata.name
+            for node in picture.nodes
+            if all(taint.key != NOT_READY for taint in node.spec.taints)
+        }
+        names = {pod.metadata.name for pod in picture.pods}
+        return (
+            takes_pods == self._nodes
+            and names == self._wanted.keys()
+            and all(_is_settled(pod) for pod in picture.pods)
+        )
+
+    async def _holds(self, picture: Picture) -> bool:
+        """Whether nothing has changed when the scheduler has spoken about one last pod, which fits nowhere."""
+        lowest = min(PRIORITIES, key=lambda name: PRIORITIES[name])
+        nowhere: JSON = {
+            "nodeSelector": {"there": "is-none"},
+            "schedulerName": self.scheduler,
+            "priorityClassName": lowest,
+        }
+        await self.client.create(PODS, a_pod("last").but({"spec": nowhere}).json)
+        while not _is_refused(await self.client.get(PODS, Key(NAMESPACE, "last"))):
+            await self.lookout.change()
+        await self.client.delete(PODS, Key(NAMESPACE, "last"))
+        return _seats(await self.lookout.look()) == _seats(picture)
+
+    async def _clear(self) -> None:
+        await self.client.delete_collection(PODS, NAMESPACE, deletion=Deletion(grace_seconds=0))
+        await self.client.delete_collection(NODES)
+
+
+def _sits_on(node: str, pod: Pod) -> bool:
+    return pod.spec.node_name == node
+
+
+def _seats(picture: Picture) -> Collection[tuple[str, str]]:
+    return {(pod.metadata.uid, pod.spec.node_name) for pod in picture.pods}
+
+
+def _is_settled(pod: Pod) -> bool:
+    if pod.metadata.deletion_timestamp is not None:
+        return False
+    if pod.spec.node_name:
+        return pod.status.phase == "Running"
+    if pod.spec.scheduling_gates:
+        return True
+    return _is_refused(pod) and not pod.status.nominated_node_name
+
+
+def _is_refused(pod: Pod) -> bool:
+    told = core.reported(pod.status.conditions, "PodScheduled")
+    return told is not None and told.reason == "Unschedulable"
