@@ -368,6 +368,18 @@ class TestQuotas:
             await world.ask(CLAIMS, huge, Operation.UPDATE, old=old)
         assert (await world.ask(CLAIMS, old, Operation.UPDATE, old=new)).alongside == []
 
+    async def test_what_a_status_says_is_charged_but_never_refused(self, world: World) -> None:
+        quota = a_quota({"requests.storage": "10Gi"}, {"requests.storage": "9Gi"})
+        await world.put("resourcequotas", quota, "ns")
+        old, new = (
+            {"metadata": {}, "spec": {"resources": {"requests": {"storage": size}}}}
+            for size in ("2Gi", "5Gi")
+        )
+        (write,) = (
+            await world.ask(CLAIMS, new, Operation.UPDATE, old=old, subresource="status")
+        ).alongside
+        assert b'"used":{"requests.storage":"12Gi"}' in write.draft.tail
+
     async def test_a_pod_that_changes_its_scope_is_charged_there(self, world: World) -> None:
         quota = a_quota({"pods": "0"}, {"pods": "0"}, scopes=["Terminating"])
         await world.put("resourcequotas", quota, "ns")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+import json
 import random
 from typing import Any
 
@@ -16,11 +17,14 @@ from korder.api.workloads import DEPLOYMENTS, JOBS, REPLICA_SETS
 from korder.embedded.actors.kinds import stored_kinds
 from korder.embedded.actors.kubelet import Kubelet
 from korder.embedded.actors.machines import Machines, Shape
+from korder.embedded.actors.namespaces import Namespaces
 from korder.embedded.actors.nodes import Nodes
 from korder.embedded.actors.scheduler import Scheduler
 from korder.embedded.actors.workloads import add_workloads
 from korder.kube.client import Client
 from korder.kube.errors import KubeError, NamespaceEnds, NotFound
+from korder.kube.request import ACCEPT_JSON
+from korder.net.http import Request
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
 from korder.testing.embedded import embedded_server
@@ -189,6 +193,34 @@ async def test_a_job_is_complete_when_its_pods_have_run_for_their_time(client: C
     await asyncio.sleep(2 * 60)
     status = (await client.get(JOBS, Key("ns", "j"))).status
     assert (status.succeeded, status.completion_time is not None) == (3, True)
+
+
+async def test_a_namespace_that_was_made_again_meanwhile_is_left_alone() -> None:
+    clock, stop, rng = VirtualClock(), asyncio.Event(), random.Random(1)
+    async with embedded_server(clock) as server, asyncio.TaskGroup() as group:
+        client = server.client()
+        looks = 0
+
+        async def kinds() -> tuple[()]:
+            """Asked while the namespace is emptied: somebody else is faster, and a third makes a new one."""
+            nonlocal looks
+            looks += 1
+            if looks == 1:
+                emptied: Any = {"metadata": {"name": "ns"}, "spec": {"finalizers": []}}
+                await client.replace(NAMESPACES, emptied, "finalize")
+                await client.create(NAMESPACES, {"metadata": {"name": "ns"}})
+            return ()
+
+        manager = Manager(client, Settings(identity="all"), clock=clock, rng=rng)
+        Namespaces(manager, client, kinds)
+        await client.create(NAMESPACES, {"metadata": {"name": "ns"}})
+        await client.delete(NAMESPACES, Key("", "ns"))
+        group.create_task(manager.run(stop))
+        await asyncio.sleep(10)
+        stop.set()
+        found = json.loads(await client.raw(Request("GET", "/api/v1/namespaces/ns", ACCEPT_JSON)))
+    assert looks
+    assert found["spec"] == {"finalizers": ["kubernetes"]}
 
 
 async def test_pods_of_a_node_that_was_deleted_come_back_elsewhere(client: Client) -> None:

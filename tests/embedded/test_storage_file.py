@@ -28,6 +28,7 @@ from korder.embedded.apiserver.storage import (
     WriteFailed,
     open_storage,
 )
+from korder.embedded.apiserver.storage.journal import open_journal
 
 pytestmark = pytest.mark.enable_socket
 
@@ -77,6 +78,13 @@ async def test_everything_is_there_after_reopening_and_watches_resume(file: Path
         assert [_plain(event) for event in events] == [_plain(event) for event in expected]
         (record,) = await storage.write(Create(a("next"), sized()))
         assert record.version == 7
+
+
+def test_a_commit_is_on_the_disk_before_it_is_acknowledged(file: Path) -> None:
+    journal, _ = open_journal(file)
+    (level,) = journal._connection.execute("PRAGMA synchronous").fetchone()
+    journal.close()
+    assert level == 2, "FULL: with anything less a power cut takes what was acknowledged"
 
 
 def _plain(event: object) -> object:

@@ -3,6 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
+
 from korder.api.core import NODES, PODS
 from korder.api.meta import JSON
 from korder.api.provisions import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
@@ -40,6 +42,37 @@ class TestPods:
             world.create(NODES, "n1")
             await asyncio.sleep(300)
         assert world.get(PODS, "a").metadata.deletion_timestamp is None
+
+    async def test_a_node_that_only_the_server_knows_of_keeps_its_pods(
+        self, world: "World"
+    ) -> None:
+        world.kubelets_work = False
+        world.create(PODS, "a", spec={"nodeName": "n1", "containers": CONTAINERS})
+        async with world.running():
+            await asyncio.sleep(10)
+            world.server.lag = 1000
+            world.create(NODES, "n1")
+            await asyncio.sleep(300)
+            assert world.get(PODS, "a").metadata.deletion_timestamp is None
+
+    @pytest.mark.parametrize(
+        ("ready", "phase"),
+        [("True", "Running"), ("Unknown", "Failed")],
+        ids=["that is ready is left to its kubelet", "that does not answer is ended"],
+    )
+    async def test_what_ends_on_a_node_out_of_service(
+        self, world: "World", ready: str, phase: str
+    ) -> None:
+        world.kubelets_work = False
+        taint: JSON = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+        conditions: JSON = [{"type": "Ready", "status": ready}]
+        world.create(NODES, "n1", spec={"taints": [taint]}, status={"conditions": conditions})
+        ends: JSON = {"deletionTimestamp": GOES, "deletionGracePeriodSeconds": 30}
+        spec: JSON = {"nodeName": "n1", "containers": CONTAINERS}
+        world.create(PODS, "a", metadata=ends, spec=spec, status={"phase": "Running"})
+        async with world.running():
+            await asyncio.sleep(20)
+            assert world.get(PODS, "a").status.phase == phase
 
     async def test_one_that_was_deleted_before_it_had_a_node_goes(self, world: "World") -> None:
         world.kubelets_work = False

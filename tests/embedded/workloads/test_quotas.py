@@ -134,3 +134,18 @@ async def test_every_namespace_has_the_certificate_of_the_server(world: "World")
         world.change(CONFIG_MAPS, "kube-root-ca.crt", {"data": {"ca.crt": "no", "more": "x"}})
         wanted = {"ca.crt": "certificate"}
         await world.until(lambda: world.get(CONFIG_MAPS, "kube-root-ca.crt").data == wanted)
+
+
+async def test_the_certificate_says_what_it_is_for(world: "World") -> None:
+    name, about = "kube-root-ca.crt", "kubernetes.io/description"
+    world.server.create("/api/v1/namespaces", {"metadata": {"name": "ns", "labels": {}}})
+
+    def told() -> str:
+        return world.get(CONFIG_MAPS, name).metadata.annotations.get(about, "")
+
+    async with world.running():
+        await world.until(lambda: world.path(CONFIG_MAPS, name) in world.server.objects)
+        said = told()
+        assert said.startswith("Contains a CA bundle")
+        world.change(CONFIG_MAPS, name, {"metadata": {"annotations": {about: None}}})
+        await world.until(lambda: told() == said)

@@ -45,9 +45,11 @@ class Progress:
             for event in events
             for place in ((event.record.key.resource, ""), event.record.key[:2])
         )
-        for place in places:
-            for waiter in self._waiters.pop(place, ()):
-                _end(waiter, Quiet(events[0].version - 1, ended=True))
+        if places:
+            quiet = Quiet(events[0].version - 1, ended=True)
+            for place in places:
+                for waiter in self._waiters.pop(place, ()):
+                    _end(waiter, quiet)
 
     def close(self) -> None:
         self.closed = True
@@ -55,16 +57,16 @@ class Progress:
             _end(waiter, Quiet(self.version, ended=True))
         self._waiters.clear()
 
-    async def wait(self, place: tuple[str, str], waiter: asyncio.Future[Quiet]) -> Quiet:
-        """Waits for a change in a place, the end of the storage, or whatever else ends the waiter."""
-        waiters = self._waiters.setdefault(place, {})
-        waiters[waiter] = None
-        try:
-            return await waiter
-        finally:
-            waiters.pop(waiter, None)
-            if not waiters and self._waiters.get(place) is waiters:
-                del self._waiters[place]
+    def enlist(self, place: tuple[str, str], waiter: asyncio.Future[Quiet]) -> None:
+        """Ends the waiter with the next change in a place, or with the storage."""
+        self._waiters.setdefault(place, {})[waiter] = None
+
+    def dismiss(self, place: tuple[str, str], waiter: asyncio.Future[Quiet]) -> None:
+        """Forgets a waiter that was ended by something else."""
+        waiters = self._waiters.get(place, {})
+        waiters.pop(waiter, None)
+        if not waiters:
+            self._waiters.pop(place, None)
 
 
 def _end(waiter: asyncio.Future[Quiet], quiet: Quiet) -> None:
@@ -96,12 +98,18 @@ class Watch:
             Expired: it was too slow, and what it should hear next is compacted.
             Closed: the storage was closed.
         """
-        while not (events := self._take()):
-            if self._progress.closed:
+        progress = self._progress
+        while self.version == progress.version or not (events := self._take()):
+            if progress.closed:
                 raise Closed("the storage was closed")
-            if self.version == self._progress.version:
-                # Other namespaces may have outrun the history meanwhile; whoever was not woken has missed nothing.
-                quiet = await self._wait(patience)
+            if self.version == progress.version:
+                waiter = self._wait(patience)
+                try:
+                    # Other namespaces may outrun the history meanwhile; whoever is not woken has missed nothing.
+                    quiet = await waiter
+                finally:
+                    self._waiter = None
+                    progress.dismiss(self._place, waiter)
                 self.version = max(self.version, quiet.until)
                 if not quiet.ended:
                     return self._take()
@@ -113,17 +121,16 @@ class Watch:
             self._timer.cancel()
             self._timer = None
 
-    async def _wait(self, patience: float | None) -> Quiet:
+    def _wait(self, patience: float | None) -> asyncio.Future[Quiet]:
+        """Begins to wait. In the middle of a delivery to many watchers: no coroutine of its own."""
         loop = asyncio.get_running_loop()
         waiter = self._waiter = loop.create_future()
         self._due = None if patience is None else loop.time() + patience
         if self._due is not None and (self._timer is None or self._due < self._timer.when()):
             self.close()
             self._timer = loop.call_at(self._due, self._ring)
-        try:
-            return await self._progress.wait(self._place, waiter)
-        finally:
-            self._waiter = None
+        self._progress.enlist(self._place, waiter)
+        return waiter
 
     def _ring(self) -> None:
         """Ends the patience of a wait. Most waits end long before, so that one timer outlives many of them."""
