@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from korder.api import instant
-from korder.api.core import LEASES
+from korder.api.core import LEASES, NAMESPACES
 from korder.api.meta import JSON
 from korder.api.workloads import DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
 from korder.embedded.simulation.invariant import Invariant, Tolerance
@@ -355,6 +355,30 @@ def test_a_deadline_that_does_not_hold_any_more_is_not_missed(then: Builder) -> 
     assert story.broken == []
 
 
+def test_the_time_to_live_counts_from_the_end_of_a_job() -> None:
+    story = Story(ExpiryKept())
+    story.tell(a_job(ttlSecondsAfterFinished=60))
+    story.wait(300)
+    over = {"status": {"conditions": [said("Failed", "DeadlineExceeded", 300)]}}
+    story.tell(a_job(ttlSecondsAfterFinished=60).but(over))
+    story.wait(60.9)
+    assert story.broken == []
+    story.wait(0.2)
+    assert heard(story) == ["late"]
+
+
+def test_a_job_may_go_early_with_its_namespace_or_its_owner() -> None:
+    story = Story(ExpiryKept())
+    namespace = Builder(NAMESPACES, {"metadata": {"name": "default"}})
+    story.tell(namespace, DONE)
+    story.tell(namespace.deleted_at(START))
+    story.tell(DONE.deleted_at(START), by=CONTROLLERS)
+    owned = a_job().owned_by(REPLICA_SETS, a_set(1).build()).in_namespace("other")
+    story.tell(owned)
+    story.tell(owned.deleted_at(START), by=CONTROLLERS)
+    assert story.broken == []
+
+
 def test_a_user_may_delete_a_finished_job_at_any_time() -> None:
     story = Story(ExpiryKept())
     story.tell(DONE, DONE.deleted_at(START))
@@ -364,6 +388,6 @@ def test_a_user_may_delete_a_finished_job_at_any_time() -> None:
 
 def test_a_job_that_nobody_lets_expire_is_not_deleted_by_itself() -> None:
     story = Story(ExpiryKept())
-    story.tell(a_job())
+    story.tell(Builder(NAMESPACES, {"metadata": {"name": "default"}}), a_job())
     story.tell(a_job().deleted_at(START), by=CONTROLLERS)
     assert story.broken == ["it was deleted, but expires never"]
