@@ -2,7 +2,8 @@
 
 Whoever makes an `Auditor` for a script calls `tolerance_of`. A process that is stopped decides by what it saw before and acts when it is
 resumed; one that is down acts when it is up again and has caught up. Outages of one process that follow each other closely count as
-one, since it gets nothing done in between. Faults on the wire add to both.
+one, since it gets nothing done in between. Faults on the wire add to both. What a process wrote with one error of its clock it may judge
+with another, so what counts is how far its clock ever wanders.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,7 @@ def tolerance_of(script: Iterable[Step], *, faulty: bool) -> Tolerance:
     """What this script allows; `faulty` says whether there are faults on the wire."""
     outages: dict[str, list[tuple[float, float]]] = {}
     stopped = 0.0
-    jumps: dict[str, float] = {}
+    clocks: dict[str, list[float]] = {}
     for step in sorted(script, key=lambda each: each.at):
         match step.deed:
             case Stop(process, seconds):
@@ -30,15 +31,17 @@ def tolerance_of(script: Iterable[Step], *, faulty: bool) -> Tolerance:
             case Crash(process, down):
                 outages.setdefault(process, []).append((step.at, step.at + down))
             case JumpClock(process, seconds):
-                jumps[process] = jumps.get(process, 0.0) + abs(seconds)
+                errors = clocks.setdefault(process, [0.0])
+                errors.append(errors[-1] + seconds)
             case _:
                 pass
     longest = max((length for each in outages.values() for length in _lengths(each)), default=0.0)
+    farthest = max((max(errors) - min(errors) for errors in clocks.values()), default=0.0)
     wire = ON_THE_WIRE if faulty else 0.0
     return Tolerance(
         stale=CALM.stale + timedelta(seconds=stopped + wire),
         late=timedelta(seconds=longest + wire),
-        skew=timedelta(seconds=max(jumps.values(), default=0.0)),
+        skew=timedelta(seconds=farthest),
     )
 
 
