@@ -33,6 +33,11 @@ def saying(kind: str, status: str, reason: str = "") -> JSON:
 
 UNSCHEDULABLE = saying("PodScheduled", "False", "Unschedulable")
 READY = saying("Ready", "True")
+PAUSING: JSON = {
+    "status": {
+        "containerStatuses": [{"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]
+    }
+}
 
 
 def at_rest(invariant: Invariant, *objects: Builder) -> list[str]:
@@ -112,6 +117,7 @@ def test_room_that_is_promised_to_a_pod_as_urgent_is_not_free() -> None:
         pytest.param(SMALL.on("node-1").but(READY), NODE, [], id="ready"),
         pytest.param(SMALL.on("node-1").in_phase("Failed"), NODE, [], id="finished"),
         pytest.param(SMALL.on("node-1"), NODE.not_ready(), [], id="lost with its node"),
+        pytest.param(SMALL.on("node-1").but(PAUSING), NODE, [], id="pauses between two tries"),
         pytest.param(
             SMALL.on("node-1").in_phase("Pending"),
             NODE,

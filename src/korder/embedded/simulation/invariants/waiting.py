@@ -22,10 +22,12 @@ def subject_of(pod: Pod) -> Subject:
 
 
 class BoundPodsRun(Invariant):
-    """A node that is lost runs nothing, and what it does not run need not be ready."""
+    """A node that is lost runs nothing, and what it does not run need not be ready; nor what pauses since its containers fail."""
 
     name = "bound-pods-run"
-    promise = "At rest every pod on a ready node is ready, or is finished."
+    promise = (
+        "At rest every pod on a ready node is ready, is finished, or pauses between two tries."
+    )
     reads = (PODS, NODES)
 
     def at_rest(self, view: View) -> Iterable[Broken]:
@@ -33,7 +35,7 @@ class BoundPodsRun(Invariant):
             node = view.of(NODES).get(Key("", pod.spec.node_name))
             if node is None or not core.is_ready(node) or not facts.is_active(pod):
                 continue
-            if not facts.is_ready(pod):
+            if not facts.is_ready(pod) and not _pauses(pod):
                 told = f"it is {pod.status.phase or 'nothing'} on node {pod.spec.node_name}, and not ready"
                 yield Broken(told, (subject_of(pod),))
 
@@ -61,6 +63,11 @@ class NobodyForgotten(Invariant):
                     about = subject_of(pod), Subject(str(NODES), "", node.metadata.name)
                     yield Broken(f"it waits although node {node.metadata.name} can take it", about)
                     break
+
+
+def _pauses(pod: Pod) -> bool:
+    states = (each.state.waiting for each in pod.status.container_statuses)
+    return any(each is not None and each.reason == "CrashLoopBackOff" for each in states)
 
 
 def _waits(pod: Pod) -> bool:

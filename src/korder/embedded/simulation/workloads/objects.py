@@ -10,7 +10,6 @@ from korder.embedded.simulation.script import Manifest
 
 APP = "app"
 """The label by which workloads find their pods."""
-RUNS_FOR, FAILS_AFTER = "korder.dev/runs-for", "korder.dev/fails-after"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
+from korder.embedded.actors.lifetimes import FAILS_AFTER, RUNS_FOR
 from korder.embedded.simulation.script import (
     Apply,
     Create,
@@ -208,5 +209,5 @@ def _spec(kind: str, tenant: Tenant, change: Manifest, version: str = _APPS) -> 
 def _fate(rng: Random, mean: float) -> dict[str, str]:
     """When containers end, and how."""
     seconds = max(1, round(rng.uniform(0.5, 1.5) * mean))
-    name = objects.FAILS_AFTER if rng.random() < 0.2 else objects.RUNS_FOR
+    name = FAILS_AFTER if rng.random() < 0.2 else RUNS_FOR
     return {name: f"{seconds}s"}
