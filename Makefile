@@ -9,6 +9,7 @@ PYTEST := $(BIN)/pytest -n auto --dist worksteal
 PROGRAMS := KORDER_CONTROLPLANE="$${KORDER_CONTROLPLANE:-$$(hack/controlplane/build)}" && export KORDER_CONTROLPLANE
 
 SEEDS ?= 20
+HOURS ?= 24
 ONLY  ?=
 FLAGS ?=
 
@@ -54,7 +55,8 @@ bench: $(READY) ## print the benchmark table, write build/bench.json (ONLY=name 
 	@$(PROGRAMS) && \
 	  $(BIN)/python -m bench $(ONLY)
 
-soak: $(READY) ## long runs: SEEDS=20 rounds of trouble, a thousand examples for every property
+soak: $(READY) ## long runs: SEEDS=20 simulations of HOURS=24 and rounds of trouble, a thousand examples for every property
+	@$(BIN)/python -m korder.testing.soak --seeds $(SEEDS) --hours $(HOURS)
 	@$(PROGRAMS) && \
 	  KORDER_SEEDS=$(SEEDS) $(BIN)/pytest -m soak --timeout 0
 	@$(PYTEST) -m "not e2e and not soak" --hypothesis-profile soak --timeout 0 tests/api tests/runtime tests/embedded
