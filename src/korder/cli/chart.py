@@ -5,7 +5,7 @@ have all of it.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 import textwrap
 from typing import NamedTuple
 
@@ -37,6 +37,7 @@ _BARS = {
 }
 """Sign, colour and meaning; where two states share a cell the later one in this list is shown."""
 _LEVELS = " ▁▂▃▄▅▆▇█"
+_FULL = 0.95
 _GAP = "  "
 _LONGEST = (11, 28, 12)
 _TICKS = 4
@@ -124,21 +125,26 @@ def _bar(told: Timeline, spans: Iterable[Span], room: int) -> Text:
             if cell < room:
                 cells[cell] = span.state
     text = Text()
-    for state in cells:
+    for state, run in groupby(cells):
         sign, style, _ = _BARS[state] if state is not None else (" ", "", "")
-        text.append(sign, style)
+        text.append(sign * len(list(run)), style)
     return text
 
 
 def _curve(shares: Sequence[float], room: int) -> Text:
     """A value between 0 and 1 for each cell: the largest of those that fall into it."""
     borders = [round(i * len(shares) / room) for i in range(room + 1)]
+    most = [
+        max(shares[begin : max(end, begin + 1)], default=0.0) for begin, end in pairwise(borders)
+    ]
     text = Text()
-    for begin, end in pairwise(borders):
-        share = max(shares[begin : max(end, begin + 1)], default=0.0)
-        level = min(int(share * 7.999) + 1, 8) if share > 0 else 0
-        text.append(_LEVELS[level], "red" if share > 0.95 else "cyan")
+    for is_full, run in groupby(most, key=lambda share: share > _FULL):
+        text.append("".join(map(_level, run)), "red" if is_full else "cyan")
     return text
+
+
+def _level(share: float) -> str:
+    return _LEVELS[min(int(share * 7.999) + 1, 8) if share > 0 else 0]
 
 
 def _waits(told: Timeline) -> tuple[str, str, str]:

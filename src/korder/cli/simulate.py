@@ -21,12 +21,11 @@ from korder.cli.asking import Context, Kubeconfig
 from korder.cli.playflags import Asked, Destination, Form, Mistake
 from korder.cli.recording import Played
 from korder.embedded.simulation import page, report
-from korder.embedded.simulation.changes import Change
 from korder.embedded.simulation.chronicle import Chronicle
 from korder.embedded.simulation.journal import Sink
 from korder.embedded.simulation.report import Report, Run
 from korder.embedded.simulation.timeline import Violation, lasting as lasting_for
-from korder.embedded.simulation.world import simulate
+from korder.embedded.simulation.world import Setup, simulate
 from korder.kube.errors import KubeError
 from korder.net.http import NetError
 from korder.runtime.clock import SystemClock
@@ -165,8 +164,10 @@ def _replayed(file: Path, asked: Asked, journal: Path | None) -> tuple[Report, s
 def _play(played: Played, sink: Sink | None) -> Report:
     chronicle = Chronicle(played.start, played.end, played.promised)
     setup = played.setup()
-    with logs.silent(), _Progress(played) as progress:
-        outcome = simulate(replace(setup, observers=(chronicle.see, progress.see), sink=sink))
+    with logs.silent(), _Progress(setup, sink) as progress:
+        outcome = simulate(replace(setup, observers=(chronicle.see,), sink=progress.pass_on))
+    if outcome.report:
+        typer.echo(outcome.report, err=True)
     ended = min(setup.start + timedelta(seconds=outcome.ended_after), played.end)
     violations = [
         Violation(at=ended, invariant=name, text=text.strip())
@@ -188,10 +189,10 @@ def _play(played: Played, sink: Sink | None) -> Report:
 
 
 class _Progress:
-    """How far a run is, for whoever watches."""
+    """How far a run is, for whoever watches; lines of the journal tell it on their way to their sink."""
 
-    def __init__(self, played: Played) -> None:
-        self._start, self._end = played.start, played.end
+    def __init__(self, setup: Setup, sink: Sink | None) -> None:
+        self._sink = sink
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -201,8 +202,8 @@ class _Progress:
             auto_refresh=False,
             disable=not sys.stderr.isatty(),
         )
-        self._task = self._bar.add_task("simulating", total=1.0)
-        self._seen = 0
+        self._task = self._bar.add_task("simulating", total=setup.length + setup.settle)
+        self._lines = 0
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -211,11 +212,13 @@ class _Progress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def see(self, change: Change) -> None:
-        self._seen += 1
-        if self._seen % 50 == 0:
-            done = (change.at - self._start) / (self._end - self._start)
-            self._bar.update(self._task, completed=max(done, 0.0), refresh=True)
+    def pass_on(self, line: str) -> None:
+        self._lines += 1
+        if self._sink is not None:
+            self._sink(line)
+        if self._lines % 200 == 0:
+            done = float(line.partition(" ")[0])
+            self._bar.update(self._task, completed=done, refresh=True)
 
 
 def _show(made: Report, destination: Destination) -> None:
