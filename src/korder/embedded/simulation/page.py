@@ -194,7 +194,7 @@ def _use(told: Timeline) -> str:
     shown = [each for each in told.use.series if any(each.allocatable)]
     if not shown:
         return ""
-    figures = "\n".join(_figure(each) for each in shown)
+    figures = "\n".join([*map(_figure, shown), _waiting(told)])
     return (
         "<section><h2>How full the cluster was<small>requested, against what its nodes have"
         f"</small></h2>\n{figures}\n{_numbers(told, shown)}</section>"
@@ -212,6 +212,18 @@ def _figure(series: Series) -> str:
         f'aria-label="{label}"><path class="area" d="{curve(series.requested, top, _ACROSS)}V100H0Z"/>'
         f'<path class="peak" d="{curve(series.peak, top, _ACROSS)}"/>'
         f'<path class="have" d="{curve(series.allocatable, top, _ACROSS)}"/></svg></figure>'
+    )
+
+
+def _waiting(told: Timeline) -> str:
+    most = max(told.use.waiting)
+    if not most:
+        return ""
+    path = curve(told.use.waiting, most, _ACROSS)
+    return (
+        f"<figure><figcaption>waiting pods<span>{most:,} at most</span></figcaption>"
+        f'<svg class="u grid late" viewBox="0 0 {_ACROSS} 100" preserveAspectRatio="none" role="img" '
+        f'aria-label="waiting pods: {most:,} at most"><path class="area" d="{path}V100H0Z"/></svg></figure>'
     )
 
 
