@@ -6,8 +6,8 @@ import runpy
 import pytest
 
 from korder.cli import chart
-from korder.embedded.simulation.lines import Name
-from korder.embedded.simulation.timeline import Timeline
+from korder.embedded.simulation.telling.lines import Name
+from korder.embedded.simulation.telling.timeline import Timeline
 
 _HISTORY = runpy.run_path(str(Path(__file__).parents[1] / "simulation" / "history.py"))
 History, NO_ROOM = _HISTORY["History"], _HISTORY["NO_ROOM"]

@@ -4,7 +4,7 @@ from korder.api.core import Node, Pod
 from korder.api.meta import JSON
 from korder.api.workloads import DEPLOYMENTS, REPLICA_SETS, Deployment, ReplicaSet
 from korder.cli.likeness import Likeness, likeness
-from korder.embedded.simulation.lines import Name
+from korder.embedded.simulation.telling.lines import Name
 from korder.testing.builders import Builder, a_node, a_pod
 
 WEB = Name("Deployment", "default", "web")

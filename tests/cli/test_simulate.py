@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from korder.embedded.simulation import report
-from korder.embedded.simulation.report import Report
+from korder.embedded.simulation.telling import report
+from korder.embedded.simulation.telling.report import Report
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
 

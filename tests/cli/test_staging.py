@@ -7,8 +7,8 @@ from korder.api.meta import JSON
 from korder.cli import staging
 from korder.cli.documents import Document
 from korder.embedded.actors.machines import Shape
-from korder.embedded.simulation.lines import Name
 from korder.embedded.simulation.script import AddNode, Apply, Delete, Step
+from korder.embedded.simulation.telling.lines import Name
 
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: one}, spec: {restartPolicy: POLICY}}"
 JOB = "{apiVersion: batch/v1, kind: Job, metadata: {name: report}, spec: {template: TEMPLATE}}"

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from korder.api import codec, core, meta, workloads
 from korder.api.meta import JSON, HasMetadata, Kind
 from korder.embedded.simulation.changes import Change
-from korder.embedded.simulation.chronicle import Chronicle
-from korder.embedded.simulation.lines import Name
-from korder.embedded.simulation.report import Report, Run
-from korder.embedded.simulation.timeline import Timeline
+from korder.embedded.simulation.telling.chronicle import Chronicle
+from korder.embedded.simulation.telling.lines import Name
+from korder.embedded.simulation.telling.report import Report, Run
+from korder.embedded.simulation.telling.timeline import Timeline
 from korder.testing.builders import Builder, a_node, a_pod
 
 START = datetime(2026, 1, 5, tzinfo=UTC)

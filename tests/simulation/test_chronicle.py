@@ -7,9 +7,9 @@ import runpy
 import pytest
 
 from korder.api.meta import JSON
-from korder.embedded.simulation import chronicle, happenings, report
-from korder.embedded.simulation.lines import Name
-from korder.embedded.simulation.timeline import BUCKETS, State, Timeline, Violation
+from korder.embedded.simulation.telling import chronicle, happenings, report
+from korder.embedded.simulation.telling.lines import Name
+from korder.embedded.simulation.telling.timeline import BUCKETS, State, Timeline, Violation
 
 _HISTORY = runpy.run_path(str(Path(__file__).with_name("history.py")))
 History, NO_ROOM, START, a_report, at = (

@@ -8,8 +8,8 @@ import runpy
 import msgspec
 import pytest
 
-from korder.embedded.simulation import page
-from korder.embedded.simulation.lines import Name
+from korder.embedded.simulation.telling import page
+from korder.embedded.simulation.telling.lines import Name
 
 _HISTORY = runpy.run_path(str(Path(__file__).with_name("history.py")))
 History, NO_ROOM, a_report = (_HISTORY[name] for name in ("History", "NO_ROOM", "a_report"))

@@ -6,8 +6,8 @@ import typing
 
 import msgspec
 
-from korder.embedded.simulation.report import Report
-from korder.embedded.simulation.timeline import State
+from korder.embedded.simulation.telling.report import Report
+from korder.embedded.simulation.telling.timeline import State
 
 _DOCUMENT = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text()
 TEXT = _DOCUMENT.partition("## JSON")[2].partition("\n## ")[0]

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from korder.embedded.simulation.curves import amount
-from korder.embedded.simulation.timeline import (
+from korder.embedded.simulation.telling.curves import amount
+from korder.embedded.simulation.telling.timeline import (
     Happening,
     Series,
     Span,

@@ -12,7 +12,7 @@ from korder.api import core, meta, noderoom, quantity
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.workloads import REPLICA_SETS, ReplicaSet
 from korder.embedded.actors.machines import Shape
-from korder.embedded.simulation.lines import POD, Name
+from korder.embedded.simulation.telling.lines import POD, Name
 from korder.kube.client import Client
 
 _LIFECYCLE = "node.kubernetes.io/"

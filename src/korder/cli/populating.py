@@ -17,8 +17,8 @@ from korder.cli.session import cluster
 from korder.embedded import fleet
 from korder.embedded.actors.machines import Shape
 from korder.embedded.simulation import programs
-from korder.embedded.simulation.lines import Name
 from korder.embedded.simulation.script import AddNode, Step
+from korder.embedded.simulation.telling.lines import Name
 from korder.embedded.simulation.workloads.traffic import Traffic, traffic
 
 NODES, SHAPE = 5, "cpu=8,memory=32Gi"

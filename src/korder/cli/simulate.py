@@ -20,11 +20,11 @@ from korder.cli import chart, logs, playflags, populating, preparing, recording,
 from korder.cli.asking import Context, Kubeconfig
 from korder.cli.playflags import Asked, Destination, Form, Mistake
 from korder.cli.recording import Played
-from korder.embedded.simulation import page, report
-from korder.embedded.simulation.chronicle import Chronicle
 from korder.embedded.simulation.journal import Sink
-from korder.embedded.simulation.report import Report, Run
-from korder.embedded.simulation.timeline import Violation, lasting as lasting_for
+from korder.embedded.simulation.telling import page, report
+from korder.embedded.simulation.telling.chronicle import Chronicle
+from korder.embedded.simulation.telling.report import Report, Run
+from korder.embedded.simulation.telling.timeline import Violation, lasting as lasting_for
 from korder.embedded.simulation.world import Setup, simulate
 from korder.kube.errors import KubeError
 from korder.net.http import NetError

@@ -13,8 +13,8 @@ from korder.api.meta import JSON
 from korder.cli.documents import Document
 from korder.embedded.actors.lifetimes import FAILS_AFTER, RUNS_FOR
 from korder.embedded.actors.machines import Shape
-from korder.embedded.simulation.lines import Name
 from korder.embedded.simulation.script import AddNode, Apply, Step, in_order
+from korder.embedded.simulation.telling.lines import Name
 
 WARM_UP = 30.0
 """Seconds before the start in which machines join and kinds are defined."""

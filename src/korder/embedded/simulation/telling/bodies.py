@@ -9,7 +9,7 @@ from typing import cast
 
 from korder.api.core import FINISHED_PHASES
 from korder.api.meta import JSON
-from korder.embedded.simulation.crews import Phase
+from korder.embedded.simulation.telling.crews import Phase
 
 Body = Mapping[str, JSON]
 _NUMBER = re.compile(r"-[0-9]+$")

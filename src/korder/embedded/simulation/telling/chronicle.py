@@ -11,16 +11,16 @@ from datetime import datetime
 
 from korder.api import codec, core, noderoom
 from korder.api.core import Node, Pod
-from korder.embedded.simulation import bodies
-from korder.embedded.simulation.bodies import Body
 from korder.embedded.simulation.changes import Change
-from korder.embedded.simulation.crews import Phase
-from korder.embedded.simulation.goals import GOALS
-from korder.embedded.simulation.happenings import Happenings
-from korder.embedded.simulation.lines import POD, Line, Name
-from korder.embedded.simulation.meters import Division
-from korder.embedded.simulation.occupancy import Amounts, Occupancy
-from korder.embedded.simulation.timeline import (
+from korder.embedded.simulation.telling import bodies
+from korder.embedded.simulation.telling.bodies import Body
+from korder.embedded.simulation.telling.crews import Phase
+from korder.embedded.simulation.telling.goals import GOALS
+from korder.embedded.simulation.telling.happenings import Happenings
+from korder.embedded.simulation.telling.lines import POD, Line, Name
+from korder.embedded.simulation.telling.meters import Division
+from korder.embedded.simulation.telling.occupancy import Amounts, Occupancy
+from korder.embedded.simulation.telling.timeline import (
     Folded,
     Happening,
     Promise,

@@ -6,7 +6,7 @@ may be added, none is renamed or taken away without another number in `format`.
 
 import msgspec
 
-from korder.embedded.simulation.timeline import Timeline, Told
+from korder.embedded.simulation.telling.timeline import Timeline, Told
 
 FORMAT = 1
 

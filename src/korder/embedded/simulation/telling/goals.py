@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from korder.api.meta import JSON
-from korder.embedded.simulation import bodies
-from korder.embedded.simulation.bodies import Body
+from korder.embedded.simulation.telling import bodies
+from korder.embedded.simulation.telling.bodies import Body
 
 _COMPLETE, _FAILED = "Complete", "Failed"
 

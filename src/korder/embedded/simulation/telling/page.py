@@ -10,9 +10,9 @@ from datetime import datetime
 from html import escape
 from importlib.resources import files
 
-from korder.embedded.simulation.curves import amount, curve
-from korder.embedded.simulation.report import Report, Run
-from korder.embedded.simulation.timeline import (
+from korder.embedded.simulation.telling.curves import amount, curve
+from korder.embedded.simulation.telling.report import Report, Run
+from korder.embedded.simulation.telling.timeline import (
     Happening,
     Promise,
     Series,

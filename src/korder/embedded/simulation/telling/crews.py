@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from korder.embedded.simulation.timeline import PodCounts, Wait
+from korder.embedded.simulation.telling.timeline import PodCounts, Wait
 
 
 class Phase(Enum):

@@ -5,8 +5,8 @@
 
 from datetime import datetime
 
-from korder.embedded.simulation.meters import Division
-from korder.embedded.simulation.timeline import Span, State
+from korder.embedded.simulation.telling.meters import Division
+from korder.embedded.simulation.telling.timeline import Span, State
 
 
 class Bar:

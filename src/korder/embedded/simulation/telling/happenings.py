@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from korder.embedded.simulation.timeline import Happening
+from korder.embedded.simulation.telling.timeline import Happening
 
 MOST = 1_000
 _NODE = "Node"

@@ -7,7 +7,7 @@ part is ever missed by a rounding.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from korder.embedded.simulation.timeline import BUCKETS
+from korder.embedded.simulation.telling.timeline import BUCKETS
 
 _SECOND = 1_000_000
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from korder.embedded.simulation.meters import Division, Meter
-from korder.embedded.simulation.timeline import Series, Use
+from korder.embedded.simulation.telling.meters import Division, Meter
+from korder.embedded.simulation.telling.timeline import Series, Use
 
 Amounts = Mapping[str, int]
 """Thousandths of cpu, units of everything else."""

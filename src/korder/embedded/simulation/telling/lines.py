@@ -7,12 +7,12 @@ over, with its length and the scheduler's reason. What the manifests do not prom
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from korder.embedded.simulation.bars import Bar
-from korder.embedded.simulation.crews import Crew, Phase
-from korder.embedded.simulation.gaps import Gap
-from korder.embedded.simulation.goals import Goal
-from korder.embedded.simulation.meters import Division
-from korder.embedded.simulation.timeline import Promise, State, Workload, clock, lasting
+from korder.embedded.simulation.telling.bars import Bar
+from korder.embedded.simulation.telling.crews import Crew, Phase
+from korder.embedded.simulation.telling.gaps import Gap
+from korder.embedded.simulation.telling.goals import Goal
+from korder.embedded.simulation.telling.meters import Division
+from korder.embedded.simulation.telling.timeline import Promise, State, Workload, clock, lasting
 
 NOTICE = 10.0
 """Seconds for which pods may be missing, while others take their place, without being talked about."""
