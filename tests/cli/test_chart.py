@@ -7,7 +7,7 @@ import pytest
 
 from korder.cli import chart
 from korder.embedded.simulation.telling.lines import Name
-from korder.embedded.simulation.telling.timeline import Timeline
+from korder.embedded.simulation.telling.timeline import Timeline, Violation
 
 _HISTORY = runpy.run_path(str(Path(__file__).parents[1] / "simulation" / "history.py"))
 History, NO_ROOM = _HISTORY["History"], _HISTORY["NO_ROOM"]
@@ -114,3 +114,10 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     history.deployment("web", 1)
     history.web(1, why="\x1b[31mred\x07")
     assert all(line.isprintable() or not line for line in shown(history.told()))
+
+
+def test_a_broken_invariant_is_told_alone_because_what_comes_later_was_not_played() -> None:
+    history = History(WEB, FARM)
+    seen = Violation(at=history.end, invariant="no-overbooking", text="node-1 is full")
+    told = history.chronicle.tell(history.end, [seen])
+    assert shown(told)[-2:] == ["", "not kept: The run broke no-overbooking: node-1 is full"]

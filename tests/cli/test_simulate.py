@@ -45,7 +45,7 @@ def test_manifests_that_fit_are_kept(quick: Korder) -> None:
     done = quick("simulate", "-f", "-", *SHORT, stdin=WEB)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0] == "2026-01-01T00:00:00Z, 10m: 1 manifests on 2 nodes, seed 1"
+    assert lines[0] == "2026-01-01T00:00:00Z, 10m: 1 manifest on 2 nodes, seed 1"
     assert "00:00:00  Node node-1 … node-2: joined (2 nodes)" in lines
     assert lines[-1] == "kept: The promise was kept."
     assert max(map(len, lines)) <= 100

@@ -309,6 +309,7 @@ def test_an_invariant_that_was_broken_is_the_verdict() -> None:
     assert not told.kept
     assert told.verdict == "The run broke node room: node-1 is overbooked"
     assert told.end == at(10)
+    assert len(told.use.waiting) == len(told.use.series[0].peak) == 1
 
 
 def test_what_was_not_promised_does_not_make_a_run_fail() -> None:

@@ -233,7 +233,7 @@ def _happening(told: Timeline, happening: Happening, width: int) -> list[Text]:
 
 
 def _verdict(told: Timeline, width: int) -> list[Text]:
-    broken = [each for each in told.promises if not each.kept]
+    broken = [] if told.violations else [each for each in told.promises if not each.kept]
     style = "green" if told.kept else "bold red"
     sign = "kept: " if told.kept else "not kept: "
     wrapped = textwrap.wrap(

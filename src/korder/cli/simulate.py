@@ -244,10 +244,14 @@ def _heading(made: Report) -> Text:
     told, run = made.timeline, made.run
     length = lasting_for((told.end - told.start).total_seconds())
     faults = f", faults {run.faults:.1%} ({run.strikes} requests)" if run.faults else ""
-    parts = [f"{run.manifests} manifests" if run.manifests else ""]
-    parts += [f"about {run.workload} pods of made-up users" if run.workload else ""]
+    played = [_counted(run.manifests, "manifest")] if run.manifests else []
+    played += [f"about {run.workload} pods of made-up users"] if run.workload else []
     return Text(
-        f"{instant.render(told.start)}, {length}: {' and '.join(filter(None, parts))} on {run.nodes} "
-        f"nodes, seed {run.seed}{faults}",
+        f"{instant.render(told.start)}, {length}: {' and '.join(played)} on "
+        f"{_counted(run.nodes, 'node')}, seed {run.seed}{faults}",
         style="bold",
     )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

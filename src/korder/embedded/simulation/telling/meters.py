@@ -29,6 +29,10 @@ class Division:
     def count(self) -> int:
         return max(-(-self.since_start(self.end) // self.width), 1)
 
+    def begun(self, at: datetime) -> int:
+        """How many parts have begun before an instant; at least one."""
+        return min(max(-(-self.since_start(at) // self.width), 1), self.count)
+
     def since_start(self, at: datetime) -> int:
         """Microseconds from the start; what happened before counts as the start."""
         return max((at - self.start) // timedelta(microseconds=1), 0)

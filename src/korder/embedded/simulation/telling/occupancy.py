@@ -65,26 +65,28 @@ class Occupancy:
                 _meter(meters, name, self._division).add(at, times * amount)
 
     def told(self, end: datetime) -> Use:
-        """Everything up to the end."""
+        """Everything up to the end; of a run that ended early, only the parts that have begun."""
         self._waiting.advance(end)
+        begun = self._division.begun(end)
         names = [*_ALWAYS, *sorted(name for name in self._offered if "/" in name)]
         return Use(
             bucket_seconds=self._division.width / 1e6,
             series=tuple(self._series(name, end) for name in names),
-            waiting=tuple(self._waiting.peaks()),
+            waiting=tuple(self._waiting.peaks()[:begun]),
         )
 
     def _series(self, name: str, end: datetime) -> Series:
         unit = 1000 if name == "cpu" else 1
         requested = _meter(self._requested, name, self._division)
         offered = _meter(self._offered, name, self._division)
+        begun = self._division.begun(end)
         requested.advance(end)
         offered.advance(end)
         return Series(
             resource=name,
-            requested=tuple(round(mean / unit, 3) for mean in requested.means()),
-            peak=tuple(peak / unit for peak in requested.peaks()),
-            allocatable=tuple(round(mean / unit, 3) for mean in offered.means()),
+            requested=tuple(round(mean / unit, 3) for mean in requested.means()[:begun]),
+            peak=tuple(peak / unit for peak in requested.peaks()[:begun]),
+            allocatable=tuple(round(mean / unit, 3) for mean in offered.means()[:begun]),
         )
 
 

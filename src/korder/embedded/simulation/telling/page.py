@@ -88,7 +88,7 @@ def _foot(run: Run) -> str:
 
 
 def _promises(told: Timeline) -> str:
-    broken = [each for each in told.promises if not each.kept]
+    broken = [] if told.violations else [each for each in told.promises if not each.kept]
     violations = "".join(
         f'<tr class="x"><td class="n">{_clock(told, each.at)}</td>'
         f'<td class="w">{escape(each.invariant)}: {escape(each.text)}</td></tr>\n'
@@ -97,7 +97,7 @@ def _promises(told: Timeline) -> str:
     rows = violations + "".join(_promise(each) for each in broken)
     if not rows:
         return ""
-    count = f"{len(broken)} of {len(told.promises)} promises" if told.promises else ""
+    count = f"{len(broken)} of {len(told.promises)} promises" if broken else ""
     return (
         f"<section><h2>What was not kept<small>{count}</small></h2>\n<table><thead><tr><th>Who</th>"
         f"<th>Why</th></tr></thead><tbody>\n{rows}</tbody></table></section>"
