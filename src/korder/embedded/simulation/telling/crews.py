@@ -44,17 +44,14 @@ class Crew:
         self._waiting: dict[str, Member] = {}
         self._counts = dict.fromkeys(("made", "started", "succeeded", "failed", "gone"), 0)
         self.running = 0
+        self.unfinished = 0
+        """How many have not reached a good end."""
         self.started_at: datetime | None = None
         self.longest: Wait | None = None
 
     @property
     def waiting(self) -> int:
         return len(self._waiting)
-
-    @property
-    def unfinished(self) -> int:
-        """How many have not reached a good end."""
-        return sum(each.phase is not Phase.SUCCEEDED for each in self.members.values())
 
     @property
     def counts(self) -> PodCounts:
@@ -77,6 +74,7 @@ class Crew:
     def make(self, at: datetime, uid: str, name: str) -> None:
         """A pod comes."""
         self.members[uid] = self._waiting[uid] = Member(name, at)
+        self.unfinished += 1
         self._counts["made"] += 1
 
     def explain(self, uid: str, why: str) -> None:
@@ -87,6 +85,7 @@ class Crew:
         """A pod goes a step."""
         member = self.members[uid]
         self.running += (phase is Phase.RUNS) - (member.phase is Phase.RUNS)
+        self.unfinished += (member.phase is Phase.SUCCEEDED) - (phase is Phase.SUCCEEDED)
         member.phase = phase
         if phase is not Phase.WAITS:
             self._stop_waiting(at, uid)
@@ -102,6 +101,7 @@ class Crew:
         self._stop_waiting(at, uid)
         member = self.members.pop(uid)
         self.running -= member.phase is Phase.RUNS
+        self.unfinished -= member.phase is not Phase.SUCCEEDED
         self._counts["gone"] += 1
         return member
 
