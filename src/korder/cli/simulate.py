@@ -62,7 +62,9 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     begin: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="INSTANT", help="When it starts; 2026-01-01 if not given, or now."
+            "--from",
+            metavar="INSTANT",
+            help="When it starts: an instant, a day, or now; 2026-01-01 if not given.",
         ),
     ] = None,
     end: Annotated[
