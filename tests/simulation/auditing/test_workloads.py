@@ -172,6 +172,24 @@ def test_a_lower_number_must_be_ready_or_have_been_so_lately(
     assert story.broken == words
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        pytest.param(4, [], id="a moment ago"),
+        pytest.param(6, ["it was made, but 0 to 0 are wanted"], id="long ago"),
+    ],
+)
+def test_a_number_must_be_wanted_or_have_been_so_lately(seconds: float, words: list[str]) -> None:
+    owner = a_stateful_set(2)
+    story = Story(NumbersInOrder())
+    story.tell(owner)
+    story.tell(child("db-0", owner).but(READY), by=CONTROLLERS)
+    story.tell(a_stateful_set(1))
+    story.wait(seconds)
+    story.tell(child("db-1", owner), by=CONTROLLERS)
+    assert story.broken == words
+
+
 def test_numbers_that_need_no_order_come_at_once() -> None:
     owner = a_stateful_set(2, podManagementPolicy="Parallel")
     story = Story(NumbersInOrder())
