@@ -14,6 +14,7 @@ from dataclasses import replace
 import multiprocessing
 import os
 from pathlib import Path
+import signal
 import sys
 
 from rich.console import Console
@@ -45,6 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         out.print("interrupted; the same command goes on from here")
         return 130
+    except BrokenProcessPool:
+        out.print(
+            "a worker was killed, perhaps for want of memory; the same command goes on from here"
+        )
+        return 1
 
 
 def _many(tasks: Sequence[Task], jobs: int, out: Console) -> int:
@@ -77,7 +83,7 @@ def _played(tasks: Iterable[Task], jobs: int) -> Iterator[Done]:
     with ProcessPoolExecutor(
         jobs,
         multiprocessing.get_context("spawn"),
-        initializer=hush,
+        initializer=_begin,
         max_tasks_per_child=_RUNS_OF_A_WORKER,
     ) as pool:
         futures = {pool.submit(play, task): task for task in tasks}
@@ -89,6 +95,12 @@ def _played(tasks: Iterable[Task], jobs: int) -> Iterator[Done]:
                 yield Done(futures[future], f"it raised: {error!r}") if error else future.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin() -> None:
+    """A worker keeps its logs to itself, and ends at once when somebody presses Ctrl-C."""
+    hush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _one(task: Task, flags: argparse.Namespace, out: Console) -> int:

@@ -1,0 +1,33 @@
+"""Twenty seeds of each suite, one simulated hour each: no promise is broken. `make soak` plays more of them, for longer."""
+
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from korder.testing.seeds import Task, hush, play
+
+SEEDS = 20
+TASKS = [Task("rough", seed, 1.0) for seed in range(SEEDS)]
+TASKS += [Task("calm", seed, 1.0) for seed in range(SEEDS, SEEDS + 5)]
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    before = structlog.get_config()
+    hush()
+    yield
+    structlog.configure(**before)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task.suite} {task.seed}")
+def test_no_promise_is_broken(task: Task) -> None:
+    done = play(task)
+    assert not done.violation, str(done)
+
+
+def test_a_seed_plays_the_same_run_again() -> None:
+    task = Task("rough", 1, 0.2)
+    assert play(task) == play(task)
