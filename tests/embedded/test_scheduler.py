@@ -196,14 +196,49 @@ async def test_heartbeats_of_nodes_are_no_reason_to_try_again(world: World) -> N
         assert "series" not in event
 
 
-async def test_a_pod_that_seeks_another_is_tried_again_when_that_comes(world: World) -> None:
-    term: JSON = {
-        "topologyKey": "kubernetes.io/hostname",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-    }
+async def test_what_cannot_help_a_pod_is_no_reason_to_try_it_again(world: World) -> None:
+    world.add(a_node("n1"), a_pod("p").requesting(cpu="100"))
+    async with world.scheduling():
+        for i in range(100):
+            world.add(a_pod(f"other{i}").on("n1"))
+            await asyncio.sleep(1)
+            world.server.merge(f"{NODES}/n1", {"spec": {"taints": [{"key": f"t{i}"}]}})
+            world.remove(f"other{i}")
+            await asyncio.sleep(1)
+        (event,) = [o for path, o in world.server.objects.items() if "/events/" in path]
+        assert "series" not in event
+
+
+async def test_a_pod_kept_away_by_one_on_another_node_is_tried_when_that_leaves(
+    world: World,
+) -> None:
+    term: JSON = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
     required: JSON = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    world.add(a_node("n1"), a_node("n2"))
-    world.add(a_pod("p").but({"spec": {"affinity": {"podAffinity": required}}}))
+    small = a_node("n1").offering(cpu="1", memory="8Gi", pods="10")
+    world.add(small.labelled({"zone": "z"}), a_node("n2").labelled({"zone": "z"}))
+    world.add(a_pod("keeper").on("n1").but({"spec": {"affinity": {"podAntiAffinity": required}}}))
+    async with world.scheduling():
+        world.add(a_pod("p").labelled({"app": "web"}).requesting(cpu="2"))
+        await asyncio.sleep(60)
+        assert world.node_of("p") == ""
+        world.remove("keeper")
+        await asyncio.sleep(12)
+        assert world.node_of("p") == "n2"
+
+
+_FRIEND: JSON = {
+    "topologyKey": "kubernetes.io/hostname",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
+_SEEKING: Mapping[str, JSON] = {
+    "spec": {
+        "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_FRIEND]}}
+    }
+}
+
+
+async def test_a_pod_that_seeks_another_is_tried_again_when_that_comes(world: World) -> None:
+    world.add(a_node("n1"), a_node("n2"), a_pod("p").but(_SEEKING))
     async with world.scheduling():
         await asyncio.sleep(5)
         world.add(a_pod("friend").labelled({"app": "web"}).on("n2"))
@@ -212,12 +247,10 @@ async def test_a_pod_that_seeks_another_is_tried_again_when_that_comes(world: Wo
 
 
 async def test_retries_are_paused_longer_and_longer_however_much_happens(world: World) -> None:
-    world.add(a_node("n1"), a_pod("p").requesting(cpu="100"))
+    world.add(a_node("n1"), a_pod("p").requesting(cpu="100").but(_SEEKING))
     async with world.scheduling():
         for i in range(600):
-            world.server.merge(
-                f"{NODES}/n1", {"metadata": {}, "spec": {"taints": [{"key": f"t{i}"}]}}
-            )
+            world.server.merge(f"{NODES}/n1", {"spec": {"taints": [{"key": f"t{i}"}]}})
             await asyncio.sleep(0.1)
         (event,) = [o for path, o in world.server.objects.items() if "/events/" in path]
         attempts = cast("dict[str, int]", event["series"])["count"]

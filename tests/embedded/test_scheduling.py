@@ -15,7 +15,7 @@ from korder.embedded.actors.scheduling import choice, tenants
 from korder.embedded.actors.scheduling.backlog import LONGEST_PAUSE, Backlog
 from korder.embedded.actors.scheduling.choice import Found, Unschedulable
 from korder.embedded.actors.scheduling.cluster import Cluster
-from korder.embedded.actors.scheduling.tenants import Query, Selection
+from korder.embedded.actors.scheduling.tenants import Query, Selection, Tenant
 from korder.testing.builders import NodeBuilder, PodBuilder, a_node, a_pod
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -414,6 +414,10 @@ def test_of_many_nodes_enough_are_asked_and_each_can_be_the_one() -> None:
     assert len(found) > 100
 
 
+def everybody(_: Tenant) -> bool:
+    return True
+
+
 def test_pauses_double_up_to_ten_seconds_and_a_change_ends_them() -> None:
     backlog, tenant, now = Backlog(), tenants.measure(a_pod("p").build()), NOW
     backlog.add(tenant, now)
@@ -422,14 +426,14 @@ def test_pauses_double_up_to_ten_seconds_and_a_change_ends_them() -> None:
         assert backlog.first() == tenant.key
         backlog.failed(tenant, now)
         assert backlog.first() is None
-        ((key, due),) = backlog.stir(now)
+        ((key, due),) = backlog.stir(now, everybody)
         assert backlog.ripen(key, now) == due
         pauses.append((due - now).total_seconds())
         now = due
         assert backlog.ripen(key, now) is None
     assert pauses == [1, 2, 4, 8, 10, 10]
     backlog.failed(tenant, now)
-    assert backlog.stir(now + LONGEST_PAUSE, social_only=True) == []
+    assert backlog.stir(now + LONGEST_PAUSE, everybody, social_only=True) == []
     assert backlog.first() is None
     backlog.add(tenant, now)
     assert backlog.first() == tenant.key

@@ -7,6 +7,9 @@ there means nothing: a turn for a pod that is not the most urgent hands over to 
 
 A pod that is being bound sits on its node by assumption from the moment of the decision until the watch shows it bound. If the
 binding fails or its answer is lost it is repeated, which is harmless, and after five seconds the room is given back.
+
+A pod that found no node is not tried again whenever anything happens: of a node that has changed it is asked first whether it may take
+the pod now. Otherwise every pod that ends would cost a look at all nodes for every pod that waits.
 """
 
 from datetime import datetime, timedelta
@@ -81,7 +84,7 @@ class Scheduler:
         before = self._cluster.promised_to(tenant.key)
         self._cluster.promise(tenant, decision.nominated)
         if before not in ("", decision.nominated):
-            self._stir()
+            self._stir(before)
         rivals = tuple(self._cluster.promised(decision.nominated))
         return plans.unschedulable(tenant, decision, rivals, self._name, now).wake(latest)
 
@@ -91,8 +94,8 @@ class Scheduler:
         if pod is not None and pod.metadata.uid == uid and now - since < BINDING_PATIENCE:
             return self._next(plans.bound(pod, node))
         del self._binding[key]
-        self._cluster.leave(key)
-        self._stir()
+        tenant = self._cluster.leave(key)
+        self._freed(tenant, node)
         if pod is not None:
             self._await(pod)
         return self._next(NOTHING)
@@ -106,9 +109,12 @@ class Scheduler:
 
     def _node_changed(self, change: Change[Node]) -> None:
         old, new = change
-        self._cluster.set_node(change.objects[0].metadata.name, new)
-        if old is None or new is None or _offer(old) != _offer(new):
+        name = change.objects[0].metadata.name
+        self._cluster.set_node(name, new)
+        if new is None or (old is not None and old.metadata.labels != new.metadata.labels):
             self._stir()
+        elif old is None or _offer(old) != _offer(new):
+            self._stir(name)
 
     def _pod_changed(self, change: Change[Pod]) -> None:
         old, new = change
@@ -125,11 +131,11 @@ class Scheduler:
             self._pending(old, new)
 
     def _gone(self, key: Key) -> None:
-        held = self._cluster.seat_of(key) or self._cluster.promised_to(key)
-        self._cluster.leave(key)
+        seat, promised = self._cluster.seat_of(key), self._cluster.promised_to(key)
+        tenant = self._cluster.leave(key)
         self._drop(key)
-        if held:
-            self._stir()
+        if seat or promised:
+            self._freed(tenant, seat, promised)
 
     def _seated(self, pod: Pod) -> None:
         """A pod sits on a node: one more there, or less than it was assumed to take or to sit elsewhere."""
@@ -139,7 +145,7 @@ class Scheduler:
         self._cluster.seat(tenant, pod.spec.node_name)
         self._drop(key)
         if promised or (before is not None and _takes(before) != _takes(tenant)):
-            self._stir()
+            self._freed(before, seat, promised)
         elif before is None:
             self._stir(social_only=True)
 
@@ -158,7 +164,7 @@ class Scheduler:
         before = self._cluster.promised_to(key)
         self._cluster.promise(tenants.measure(pod), node)
         if before not in ("", node):
-            self._stir()
+            self._stir(before)
 
     def _await(self, pod: Pod) -> None:
         """Puts a pod where it belongs as long as it has no node."""
@@ -183,9 +189,24 @@ class Scheduler:
         self._cluster.withdraw(key)
         self._binding.pop(key, None)
 
-    def _stir(self, *, social_only: bool = False) -> None:
-        """Something has changed that may help a pod that waits."""
-        for key, due in self._backlog.stir(self._clock.now(), social_only=social_only):
+    def _freed(self, tenant: Tenant | None, *nodes: str) -> None:
+        """A pod takes less of nodes, or has let go of them; one that kept others away did so beyond its own."""
+        if tenant is not None and tenant.shuns:
+            self._stir()
+        else:
+            self._stir(*nodes)
+
+    def _stir(self, *nodes: str, social_only: bool = False) -> None:
+        """Something has changed that may help a pod that waits; if it has changed on some nodes only, those whom these may take."""
+
+        def hopeful(tenant: Tenant) -> bool:
+            return (
+                not nodes
+                or tenant.social
+                or any(choice.hopeful(tenant, self._cluster.site(node)) for node in nodes)
+            )
+
+        for key, due in self._backlog.stir(self._clock.now(), hopeful, social_only=social_only):
             self._controller.queue.add_at(key, due)
         self._next(NOTHING)
 

@@ -1,9 +1,10 @@
 """Who waits to be scheduled: ready ones by priority and time, the others until something happens.
 
-`actors.scheduler` owns it. A pod that found no node waits for a change in the cluster that may help it, and at least for its
-backoff, which doubles from one to ten seconds; after five minutes it is tried again in any case.
+`actors.scheduler` owns it. A pod that found no node waits for a change in the cluster that may help it, as the scheduler sees it, and
+at least for its backoff, which doubles from one to ten seconds; after five minutes it is tried again in any case.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 import heapq
@@ -19,6 +20,7 @@ PATIENCE = timedelta(minutes=5)
 
 _MOST_DOUBLINGS = 8
 _Rank = tuple[int, datetime, int]
+Hope = Callable[[Tenant], bool]
 
 
 @dataclass(slots=True)
@@ -26,7 +28,7 @@ class _Entry:
     """A pod that is ready (no `due`), or that has failed and may be tried again when it is due."""
 
     rank: _Rank
-    social: bool
+    tenant: Tenant
     attempts: int = 0
     due: datetime | None = None
 
@@ -52,7 +54,7 @@ class Backlog:
     def add(self, tenant: Tenant, now: datetime) -> None:
         """Makes a pod ready that is new or has changed; its failures so far are forgotten."""
         rank = (-tenant.priority, now, next(self._numbers))
-        self._make_ready(tenant.key, _Entry(rank, tenant.social))
+        self._make_ready(tenant.key, _Entry(rank, tenant))
 
     def forget(self, key: Key) -> None:
         self._entries.pop(key, None)
@@ -74,16 +76,20 @@ class Backlog:
         attempts = before.attempts + 1 if before is not None else 1
         pause = min(FIRST_PAUSE * 2 ** min(attempts - 1, _MOST_DOUBLINGS), LONGEST_PAUSE)
         rank = (-tenant.priority, now, next(self._numbers))
-        entry = _Entry(rank, tenant.social, attempts, now + pause)
+        entry = _Entry(rank, tenant, attempts, now + pause)
         self._entries[tenant.key] = self._waiting[tenant.key] = entry
         if tenant.social:
             self._social[tenant.key] = entry
         return now + PATIENCE
 
-    def stir(self, now: datetime, *, social_only: bool = False) -> list[tuple[Key, datetime]]:
-        """Takes note that something has happened; returns who is to be asked about only later, and when."""
+    def stir(
+        self, now: datetime, hopeful: Hope, *, social_only: bool = False
+    ) -> list[tuple[Key, datetime]]:
+        """Takes note that something has happened that gives some hope; returns who is to be asked about only later, and when."""
         later: list[tuple[Key, datetime]] = []
         for key, entry in tuple((self._social if social_only else self._waiting).items()):
+            if not hopeful(entry.tenant):
+                continue
             if entry.due is not None and entry.due > now:
                 self._stop_waiting(key)
                 later.append((key, entry.due))

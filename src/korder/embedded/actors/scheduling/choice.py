@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import random
 
 from korder.embedded.actors.scheduling import filters, preemption, scoring
-from korder.embedded.actors.scheduling.cluster import Cluster
+from korder.embedded.actors.scheduling.cluster import Cluster, Site
 from korder.embedded.actors.scheduling.filters import Refusal
 from korder.embedded.actors.scheduling.preemption import Eviction
 from korder.embedded.actors.scheduling.tenants import Tenant
@@ -64,6 +64,16 @@ def feasible(tenant: Tenant, cluster: Cluster) -> frozenset[str]:
     """All nodes that would take the pod now."""
     trial = Trial(tenant, cluster)
     return frozenset(name for name in cluster.nodes if trial.refusal(name) is None)
+
+
+def hopeful(tenant: Tenant, site: Site) -> bool:
+    """Whether a node that has changed may take a pod that other pods do not concern: as it is, or if lesser ones leave it."""
+    if site.node is None:
+        return False
+    refusal = filters.unfit(tenant, site.node, site.room)
+    return refusal is None or (
+        not refusal.final and any(t.priority < tenant.priority for t in site.tenants.values())
+    )
 
 
 def _search(

@@ -77,16 +77,18 @@ class Cluster:
         self._seats[tenant.key] = name
         self._note(tenant, name, 1)
 
-    def leave(self, key: Key) -> None:
-        """Takes a pod off its node, if it has one."""
+    def leave(self, key: Key) -> Tenant | None:
+        """Takes a pod off its node, if it has one, and says what was known of it."""
         name = self._seats.pop(key, "")
-        if name:
-            site = self._sites[name]
-            tenant = site.tenants.pop(key)
-            site.room = site.room.without_pod(tenant.demand)
-            site.worth.clear()
-            self._note(tenant, name, -1)
-            self._sweep(name)
+        if not name:
+            return None
+        site = self._sites[name]
+        tenant = site.tenants.pop(key)
+        site.room = site.room.without_pod(tenant.demand)
+        site.worth.clear()
+        self._note(tenant, name, -1)
+        self._sweep(name)
+        return tenant
 
     def promise(self, tenant: Tenant, name: str) -> None:
         """Counts a pod without a seat as nominated to a node; an empty name withdraws that."""
