@@ -3,12 +3,11 @@
 Compared is the number of pods that wait for a place when both have come to rest. In every history it must be the same within 2 %
 of its pods, which is one pod of eighty, and over all histories within 2 % of those who wait. Only histories are taken whose outcome
 is not left to chance (see `chance`), because on others kube-scheduler does not agree with itself either. Our scheduler is fed twice:
-on the same control plane, and, in virtual time, on the embedded one.
+on a control plane like kube-scheduler's, and, in virtual time, on the embedded one.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 import os
 import random
@@ -27,19 +26,9 @@ from korder.testing.embedded import embedded_server
 from korder.testing.nodes import simulated_nodes
 from korder.testing.scheduler import running_scheduler
 
-THEIRS, OURS = "default-scheduler", "ours"
 WITHIN = 0.02
 FEW = 10
 MANY = 10 * int(os.environ.get("KORDER_SEEDS", "20"))
-
-
-@pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
-    """A control plane with kube-scheduler, where a pod needs no service account and nobody looks after nodes."""
-    plane = ControlPlane(without=("kube-controller-manager",))
-    asyncio.run(plane.start())
-    yield plane
-    asyncio.run(plane.stop())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,50 +49,52 @@ class Verdict:
         )
 
 
-@asynccontextmanager
-async def feeding(client: Client, clock: Clock) -> AsyncIterator[Callable[[str, History], Feeder]]:
-    """Our scheduler and simulated machines on a server, to which histories can be fed; says who feeds which scheduler."""
+async def fed(client: Client, clock: Clock, histories: Iterable[History]) -> list[Rest]:
+    """Feeds histories to whoever schedules on a server, on simulated machines, and says how things stand after each."""
     await prepare(client)
     async with (
         simulated_nodes(client, {}, clock=clock) as machines,
         a_lookout(client, clock) as lookout,
-        running_scheduler(client, clock=clock, name=OURS),
     ):
-
-        def a_feeder(scheduler: str, history: History) -> Feeder:
-            prefix = f"{scheduler}-{history.seed}-"
-            return Feeder(client, lookout, machines, scheduler, prefix)
-
-        yield a_feeder
+        return [await Feeder(client, lookout, machines, history).play() for history in histories]
 
 
-async def on_a_real_plane(
-    plane: ControlPlane, histories: Iterable[History]
-) -> list[tuple[Rest, Rest]]:
-    """How things stand after each history with kube-scheduler, and with ours."""
+async def with_kube_scheduler(histories: Iterable[History]) -> list[Rest]:
+    """On a real control plane."""
     clock = SystemClock()
-    config, rng = str(plane.kubeconfig()), random.Random(0)
     async with (
-        open_client(config, now=clock.now, rng=rng) as client,
-        feeding(client, clock) as a_feeder,
+        ControlPlane(without=("kube-controller-manager",)) as plane,
+        open_client(str(plane.kubeconfig()), now=clock.now, rng=random.Random(0)) as client,
     ):
-        return [
-            (
-                await a_feeder(THEIRS, history).play(history),
-                await a_feeder(OURS, history).play(history),
-            )
-            for history in histories
-        ]
+        return await fed(client, clock, histories)
 
 
-async def on_the_embedded_plane(histories: Iterable[History]) -> list[Rest]:
-    """How things stand after each history with our scheduler in virtual time."""
+async def with_ours(histories: Iterable[History]) -> list[Rest]:
+    """On a real control plane too, in place of kube-scheduler."""
+    clock = SystemClock()
+    async with (
+        ControlPlane(without=("kube-controller-manager", "kube-scheduler")) as plane,
+        open_client(str(plane.kubeconfig()), now=clock.now, rng=random.Random(0)) as client,
+        running_scheduler(client, clock=clock),
+    ):
+        return await fed(client, clock, histories)
+
+
+async def with_both(histories: Iterable[History]) -> tuple[list[Rest], list[Rest]]:
+    async with asyncio.TaskGroup() as group:
+        theirs = group.create_task(with_kube_scheduler(histories))
+        ours = group.create_task(with_ours(histories))
+    return theirs.result(), ours.result()
+
+
+async def with_ours_in_virtual_time(histories: Iterable[History]) -> list[Rest]:
+    """On an embedded API server."""
     clock = VirtualClock()
     async with (
         embedded_server(clock) as server,
-        feeding(server.client(), clock) as a_feeder,
+        running_scheduler(server.client(), clock=clock),
     ):
-        return [await a_feeder(OURS, history).play(history) for history in histories]
+        return await fed(server.client(), clock, histories)
 
 
 @pytest.mark.parametrize(
@@ -114,15 +105,15 @@ async def on_the_embedded_plane(histories: Iterable[History]) -> list[Rest]:
     ],
 )
 def test_as_many_pods_wait_with_our_scheduler_as_with_kube_scheduler(
-    plane: ControlPlane, number: int
+    number: int,
 ) -> None:
     histories = list(fair_histories(number))
-    real = asyncio.run(on_a_real_plane(plane, histories))
+    theirs, ours = asyncio.run(with_both(histories))
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        embedded = runner.run(on_the_embedded_plane(histories))
+        embedded = runner.run(with_ours_in_virtual_time(histories))
     verdicts = [
-        Verdict(history.seed, theirs.pods, theirs.waiting, ours.waiting, virtual.waiting)
-        for history, (theirs, ours), virtual in zip(histories, real, embedded, strict=True)
+        Verdict(history.seed, a.pods, a.waiting, b.waiting, c.waiting)
+        for history, a, b, c in zip(histories, theirs, ours, embedded, strict=True)
     ]
     assert [verdict for verdict in verdicts if not verdict.agrees] == []
     total = sum(verdict.theirs for verdict in verdicts)

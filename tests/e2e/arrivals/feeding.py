@@ -10,8 +10,8 @@ has spoken about it, it has also seen all that came before, and still nothing mu
 """
 
 import asyncio
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Collection, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from tests.e2e.arrivals.applications import PRIORITIES
@@ -63,38 +63,41 @@ async def prepare(client: Client) -> None:
 
 @dataclass(slots=True)
 class Feeder:
-    """One history on one server.
-
-    Attributes:
-        scheduler: The name pods ask for.
-        prefix: What the names of nodes begin with; it must never have been used before.
-    """
+    """One history on one server; the names of its nodes, which begin with its seed, must not have been used there before."""
 
     client: Client
     lookout: Lookout
     machines: Machines
-    scheduler: str
-    prefix: str
+    history: History
     _wanted: dict[str, PodBuilder] = field(default_factory=dict)
     _nodes: set[str] = field(default_factory=set)
 
-    async def play(self, history: History) -> Rest:
+    async def play(self) -> Rest:
         """Plays all bursts and says how things stand in the end; leaves an empty cluster."""
-        for burst in history.bursts:
+        for burst in self.history.bursts:
             for deed in burst:
                 await self._do(deed)
-            async with asyncio.timeout(PATIENCE):
+            async with self._patience():
                 await self._rest()
-        async with asyncio.timeout(PATIENCE):
+        async with self._patience():
             while not await self._holds(picture := await self._rest()):
                 pass
         await self._clear()
         return Rest(len(picture.pods), len(picture.waiting))
 
+    @asynccontextmanager
+    async def _patience(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                yield
+        except TimeoutError as error:
+            error.add_note(f"The scheduler does not come to rest in history {self.history.seed}.")
+            raise
+
     async def _do(self, deed: Deed) -> None:
         match deed:
             case Arrive(pod):
-                await self._make(pod.but({"spec": {"schedulerName": self.scheduler}}))
+                await self._make(pod)
             case Leave(pod=name):
                 del self._wanted[name]
                 await self._delete(name)
@@ -103,12 +106,15 @@ class Feeder:
                 self._wanted[name] = self._wanted[name].but(ungated)
                 await self.client.patch(PODS, Key(NAMESPACE, name), ungated)
             case Join(node, shape):
-                self._nodes.add(self.prefix + node)
-                self.machines.add(self.prefix + node, shape)
+                self._nodes.add(self._full(node))
+                self.machines.add(self._full(node), shape)
             case Cordon(node, closed):
-                await self._cordon(self.prefix + node, closed=closed)
+                await self._cordon(self._full(node), closed=closed)
             case Retire(node):
-                await self._retire(self.prefix + node)
+                await self._retire(self._full(node))
+
+    def _full(self, node: str) -> str:
+        return f"h{self.history.seed}-{node}"
 
     async def _make(self, pod: PodBuilder) -> None:
         made = await self.client.create(PODS, pod.json)
@@ -124,7 +130,7 @@ class Feeder:
     async def _retire(self, node: str) -> None:
         """Drains a machine and takes it away."""
         await self._cordon(node, closed=True)
-        async with asyncio.timeout(PATIENCE):
+        async with self._patience():
             while seated := [p for p in (await self.lookout.look()).pods if _sits_on(node, p)]:
                 for pod in seated:
                     if pod.metadata.deletion_timestamp is None:
@@ -167,11 +173,7 @@ class Feeder:
     async def _holds(self, picture: Picture) -> bool:
         """Whether nothing has changed when the scheduler has spoken about one last pod, which fits nowhere."""
         lowest = min(PRIORITIES, key=lambda name: PRIORITIES[name])
-        nowhere: JSON = {
-            "nodeSelector": {"there": "is-none"},
-            "schedulerName": self.scheduler,
-            "priorityClassName": lowest,
-        }
+        nowhere: JSON = {"nodeSelector": {"there": "is-none"}, "priorityClassName": lowest}
         await self.client.create(PODS, a_pod("last").but({"spec": nowhere}).json)
         while not _is_refused(await self.client.get(PODS, Key(NAMESPACE, "last"))):
             await self.lookout.change()
