@@ -132,3 +132,14 @@ async def test_a_hook_refuses_a_scale(server: Server, path: str, hooks: Hooks) -
     status = (await scaled(server, path)).refused(403, "")
     assert "too many" in status["message"]
     assert (await server.get(path)).ok()["spec"]["replicas"] == 2
+
+
+async def test_a_hook_that_breaks_the_scale_is_told(
+    server: Server, path: str, hooks: Hooks
+) -> None:
+    broken = patch({"op": "replace", "path": "/spec/replicas", "value": "many"})
+    await hooks.install("Mutating", hooks.hook(lambda request: broken, rules=[SCALED]))
+    answer = await scaled(server, path)
+    assert answer.status >= 400
+    assert "cannot unmarshal string" in answer.json["message"]
+    assert (await server.get(path)).ok()["spec"]["replicas"] == 2

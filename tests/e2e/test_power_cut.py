@@ -29,6 +29,8 @@ WRITERS = 8
 NAMES = 12
 RATE = 200
 """Writes a second, of all writers together."""
+PATIENCE = 60
+"""Seconds until every writer must have heard of a success."""
 
 Object = dict[str, Any]
 TOMBSTONE: Object = {}
@@ -80,6 +82,7 @@ class Writer:
     def __init__(self, number: int) -> None:
         self.objects = {f"object-{number}-{index}": Known() for index in range(NAMES)}
         self.acknowledged: list[tuple[str, int, Object]] = []
+        self.heard = asyncio.Event()
 
     async def work(self, transport: Transport, rng: random.Random) -> None:
         with suppress(NetError):
@@ -114,6 +117,7 @@ class Writer:
             assert version > known.version
             known.settle(data, version)
             self.acknowledged.append((name, version, data))
+            self.heard.set()
 
     def look(self, present: dict[str, Object]) -> None:
         """Holds the present against what is known, and learns which of the lost answers were a yes."""
@@ -206,6 +210,7 @@ async def test_a_cluster_loses_nothing_when_its_power_is_cut(tmp_path: Path, rou
             for name, version, data in writer.acknowledged:
                 assert told[name, version] == data
             writer.acknowledged.clear()
+            writer.heard.clear()
             writer.look(present)
         assert int(made["metadata"]["resourceVersion"]) == watcher.version
     await up.stop()
@@ -218,7 +223,10 @@ async def _work_until_cut(
         group.create_task(watcher.follow(transport))
         for number, writer in enumerate(writers):
             group.create_task(writer.work(transport, random.Random(f"{rng.random()} {number}")))
-        await asyncio.sleep(rng.uniform(0.5, 1.5))
+        async with asyncio.timeout(PATIENCE):
+            for writer in writers:
+                await writer.heard.wait()
+        await asyncio.sleep(rng.uniform(0.2, 1.2))
         up.kill()
 
 

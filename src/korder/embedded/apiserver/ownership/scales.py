@@ -47,7 +47,7 @@ def of_object(written: JSON, scale: JSON, places: Places, api_version: str) -> l
             )
         if owned:
             changed.pop(manager, None)
-    path = places[api_version]
+    path = places.get(api_version)
     for manager, entry in changed.items():
         if path and entry.fields & _REPLICAS:
             time = before[manager].time if manager in before else ""

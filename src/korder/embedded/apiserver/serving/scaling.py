@@ -127,13 +127,21 @@ def _patched(call: Call, options: WriteOptions, scale: Object) -> Object:
 
 def _applied(call: Call, options: WriteOptions, scale: Object) -> Object:
     _, made = patching.merged(call, options, _endpoint(), scale)
-    made = copy.deepcopy(made)
-    _read(made)
-    return made
+    return _readable(made)
 
 
 def _read(scale: Object) -> list[str]:
     return reading.of_kind(scales.SCALE, _KIND)(scale)
+
+
+def _readable(scale: Object) -> Object:
+    """A scale in its form, whoever has made it of what was sent: apply or a webhook."""
+    made = copy.deepcopy(scale)
+    try:
+        _read(made)
+    except Mismatch as mismatch:
+        raise refusal.bad_request(str(mismatch)) from None
+    return made
 
 
 def _checked(call: Call, scale: Object) -> Object:
@@ -144,6 +152,7 @@ def _checked(call: Call, scale: Object) -> Object:
 
 def _with_replicas(call: Call, live: Object, scale: Object) -> Object:
     """The object with what a scale says: the replicas, who owns them, and the version it speaks of."""
+    scale = _readable(scale)
     meta, name = scale["metadata"], call.route.name
     replicas = scale["spec"].get("replicas", 0)
     places = _places(call.resource)
