@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.core import TyperGroup, TyperOption
 
-from korder.cli.main import VERBS, command
+from korder.cli.command import VERBS, command
 
 TREE = Path(__file__).parents[2]
 DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/embedded.md", "docs/testing.md")
