@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.core import TyperGroup, TyperOption
 
-from korder.cli.main import VERBS, command
+from korder.cli.command import VERBS, command
 
 pytestmark = pytest.mark.timeout(60)  # the first of them imports the whole command
 

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 import socket
 import subprocess
+import sys
 
 import pytest
 
-from korder.cli.main import VERBS
+from korder.cli.command import VERBS
 from korder.net.ports import free_ports
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60)]
@@ -60,6 +61,24 @@ def test_a_context_that_is_not_there(korder: Korder, tmp_path: Path) -> None:
     told = one_sentence(korder("manager", "--context", "prod", KUBECONFIG=config))
     assert "prod" in told
     assert "here" in told
+
+
+INTERRUPTED_IMPORT = """
+import sys
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+from korder.cli.main import main
+main()
+"""
+
+
+def test_an_interrupt_while_modules_are_still_imported() -> None:
+    command = [sys.executable, "-c", INTERRUPTED_IMPORT]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_a_server_that_cannot_be_reached(korder: Korder, tmp_path: Path) -> None:

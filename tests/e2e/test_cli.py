@@ -149,10 +149,15 @@ async def test_a_port_that_is_taken(a_control_plane: Plane) -> None:
 
 
 @pytest.mark.parametrize("verb", ["manager", "install"])
-async def test_a_server_that_went_away(a_control_plane: Plane, verb: str) -> None:
-    plane = await a_control_plane(**BARE)
-    await plane.apiserver.stop()
-    code, _, err = await korder(verb, "--kubeconfig", str(plane.kubeconfig()))
+async def test_a_server_that_went_away(
+    control_plane: ControlPlane, tmp_path: Path, verb: str
+) -> None:
+    config = tmp_path / "config"
+    (closed,) = free_ports(1)
+    config.write_text(
+        re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{closed}", control_plane.kubeconfig().read_text())
+    )
+    code, _, err = await korder(verb, "--kubeconfig", str(config))
     assert code == 1
     assert re.fullmatch(
         r"korder: cannot reach the API server: .*127\.0\.0\.1:\d+.*refused.*\n", err

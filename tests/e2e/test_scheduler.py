@@ -13,7 +13,7 @@ from tests.e2e.arrivals.applications import a_machine, an_application
 from tests.e2e.arrivals.feeding import prepare
 
 from korder.api import core
-from korder.api.core import NAMESPACES, NODES, PODS, Pod
+from korder.api.core import EVENTS, NAMESPACES, NODES, PODS, Pod
 from korder.api.meta import JSON, Key
 from korder.embedded.actors.machines import Shape
 from korder.embedded.actors.scheduling import choice, scoring, tenants
@@ -89,6 +89,16 @@ async def message_of(client: Client, name: str) -> str:
     conditions = (await pod_named(client, name)).status.conditions
     told = core.reported(conditions, "PodScheduled")
     return told.message if told is not None and told.reason == "Unschedulable" else ""
+
+
+async def refusals(client: Client, name: str) -> int:
+    """How often the scheduler found no room for a pod."""
+    events = (await client.list(EVENTS, "default")).items
+    return sum(
+        event.series.count if event.series is not None else 1
+        for event in events
+        if event.regarding.name == name and event.reason == "FailedScheduling"
+    )
 
 
 async def nominate(client: Client, key: Key, node: str) -> None:
@@ -176,8 +186,14 @@ async def test_a_handed_over_room_is_not_stolen(ours: Client) -> None:
     owner = Key("default", "owner")
     await nominate(ours, owner, "n1")
     await until(lambda: message_of(ours, "intruder"))
+    before = await refusals(ours, "intruder")
     await ours.delete(PODS, Key("default", "guardian"))
-    await asyncio.sleep(3)
+
+    async def refused_again() -> bool:
+        left = {pod.metadata.name for pod in (await ours.list(PODS)).items}
+        return "guardian" not in left and await refusals(ours, "intruder") > before
+
+    await until(refused_again)
     assert (await pod_named(ours, "intruder")).spec.node_name == ""
     await lift_the_gate(ours, owner)
     await until(lambda: running(ours, "owner"))

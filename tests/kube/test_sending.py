@@ -12,7 +12,7 @@ from korder.api.meta import Key
 from korder.embedded.simulation.faults import Canned, refusal
 from korder.kube import errors
 from korder.kube.client import Client
-from korder.net.http import Request, Unreachable
+from korder.net.http import NotListening, Request, Unreachable
 
 POD = {"kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u1"}}
 KEY = Key("shop", "web")
@@ -80,6 +80,24 @@ async def test_a_deadline_ends_retries_with_the_last_error_and_no_useless_waitin
         await client(wire, deadline=30).get(PODS, KEY)
     assert isinstance(caught.value.__cause__, Unreachable)
     assert now() < 30
+
+
+@pytest.mark.parametrize(
+    ("trouble", "waits"),
+    [(NotListening("refused"), False), (Unreachable("no route"), True)],
+    ids=["nobody listens", "there is no way"],
+)
+async def test_who_does_not_wait_hears_at_once_that(
+    script: Make, client: Make, answer: Make, trouble: Unreachable, waits: bool
+) -> None:
+    wire = script(trouble, answer(POD))
+    hurried = client(wire, deadline=30).without_waiting()
+    if waits:
+        assert (await hurried.get(PODS, KEY)).metadata.uid == "u1"
+    else:
+        with pytest.raises(errors.Unreached, match="refused"):
+            await hurried.get(PODS, KEY)
+        assert now() == 0
 
 
 async def test_a_server_that_never_answers_costs_the_deadline_and_no_more(

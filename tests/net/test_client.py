@@ -10,7 +10,7 @@ from aiohttp import web
 import pytest
 
 from korder.net.client import HttpTransport
-from korder.net.http import AnswerLost, Request, Unreachable
+from korder.net.http import AnswerLost, NotListening, Request, Unreachable
 
 pytestmark = pytest.mark.enable_socket
 
@@ -235,7 +235,7 @@ async def test_a_server_that_is_not_there_is_unreachable_and_the_guard_is_not_as
     async with listening(lambda _, __: asyncio.sleep(0)) as url:
         pass
     async with transport(url) as sender:
-        with pytest.raises(Unreachable, match=f"{url}: Connection refused"):
+        with pytest.raises(NotListening, match=f"{url}: Connection refused"):
             await sender.send(Request("POST", "/", {}, b"x"), guard=refuse)
 
 

@@ -95,7 +95,7 @@ def run(
 
 async def _manage(kubeconfig: str | None, context: str | None, settings: Settings) -> None:
     rng = random.Random()
-    async with cluster(kubeconfig, context, rng) as client:
+    async with cluster(kubeconfig, context, rng, patient=True) as client:
         await _check_crds(client)
         log.info("starting", version=version("korder"), identity=settings.identity)
         manager = Manager(client, settings, clock=SystemClock(), rng=rng)

@@ -22,13 +22,17 @@ def home(kubeconfig: str | None, context: str | None) -> str:
 
 @asynccontextmanager
 async def cluster(
-    kubeconfig: str | None, context: str | None, rng: random.Random
+    kubeconfig: str | None, context: str | None, rng: random.Random, *, patient: bool = False
 ) -> AsyncIterator[Client]:
-    """Opens a client to a server that has already answered once."""
+    """Opens a client to a server that has already answered once.
+
+    Where nobody listens a person hears so at once; whoever is `patient` gives a server that restarts a few seconds.
+    """
     path = chosen_kubeconfig(kubeconfig)
     async with open_client(path, context, now=SystemClock().now, rng=rng) as client:
         try:
-            await _greet(client.with_deadline(FIRST_ANSWER))
+            hurried = client.with_deadline(FIRST_ANSWER)
+            await _greet(hurried if patient else hurried.without_waiting())
         except (Unreached, DeadlineExceeded) as error:
             hint = _hint(config.load(path, context).source)
             raise KubeError(f"cannot reach the API server: {error}{hint}") from error

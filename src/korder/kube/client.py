@@ -72,6 +72,10 @@ class Client:
         """Makes a client that waits longer or shorter; slots and connections are shared."""
         return self._copy(replace(self._sender, deadline=seconds))
 
+    def without_waiting(self) -> "Client":
+        """Makes a client that gives up at once where nobody listens; slots and connections are shared."""
+        return self._copy(replace(self._sender, waits_for_server=False))
+
     def with_slots(self, limit: int) -> "Client":
         """Makes a client that does not queue up behind the others; connections are shared."""
         return self._copy(replace(self._sender, slots=asyncio.Semaphore(limit)))

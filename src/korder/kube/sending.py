@@ -34,6 +34,8 @@ class Sender:
     deadline: float
     guard: http.Guard | None = None
     headers: Mapping[str, str] | None = None
+    waits_for_server: bool = True
+    """Whether a server where nobody listens may still come up before the deadline."""
 
     async def read(self, request: http.Request) -> bytes:
         """Gets the answer to a request that changes nothing."""
@@ -91,6 +93,8 @@ class _Call:
             except http.NetError as error:
                 failure: errors.KubeError = errors.Unreached(str(error))
                 failure.__cause__ = error
+                if isinstance(error, http.NotListening) and not self._sender.waits_for_server:
+                    self._give_up(failure)
                 answer = await self._settle() if isinstance(error, http.AnswerLost) else None
             except errors.Fenced as error:
                 self._give_up(error)

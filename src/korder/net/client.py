@@ -8,6 +8,7 @@ connections: callers have deadlines and decide how much is in flight.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import errno
 import io
 import os
 import ssl
@@ -17,7 +18,7 @@ from typing import Self
 import aiohttp
 from yarl import URL
 
-from korder.net.http import AnswerLost, Guard, NetError, Request, Unreachable
+from korder.net.http import AnswerLost, Guard, NetError, NotListening, Request, Unreachable
 from korder.net.tls import RotatingTls
 
 Authorize = Callable[[], Awaitable[Mapping[str, str]]]
@@ -170,10 +171,18 @@ class _Departure:
     def explain(self, error: BaseException, server: str) -> BaseException:
         if self._refusal is not None:
             return self._refusal
-        lost: type[NetError] = AnswerLost if self.over else Unreachable
+        absent = NotListening if _is_refused(error) else Unreachable
+        lost: type[NetError] = AnswerLost if self.over else absent
         if isinstance(error, _SentTwiceError):
             return lost(f"{server} closed the connection without an answer")
         return lost(f"{server}: {_cause(error)}")
+
+
+def _is_refused(error: BaseException) -> bool:
+    return (
+        isinstance(error, aiohttp.ClientConnectorError)
+        and error.os_error.errno == errno.ECONNREFUSED
+    )
 
 
 def _departure_hooks() -> aiohttp.TraceConfig:

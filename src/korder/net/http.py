@@ -58,5 +58,9 @@ class Unreachable(NetError):
     """No connection could be made: the server has certainly not seen the request."""
 
 
+class NotListening(Unreachable):
+    """The machine is there and says that nobody listens at that port."""
+
+
 class AnswerLost(NetError):
     """The connection broke after bytes were sent: the server may or may not have acted."""
