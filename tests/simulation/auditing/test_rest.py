@@ -43,6 +43,7 @@ PAUSING: JSON = {
 def at_rest(invariant: Invariant, *objects: Builder) -> list[str]:
     story = Story(invariant)
     story.tell(*objects)
+    story.wait(60)
     story.rest()
     return story.broken
 
@@ -128,6 +129,34 @@ def test_room_that_is_promised_to_a_pod_as_urgent_is_not_free() -> None:
 )
 def test_pods_on_ready_nodes_run(pod: PodBuilder, node: NodeBuilder, wrong: list[str]) -> None:
     assert at_rest(BoundPodsRun(), node, pod) == wrong
+
+
+def test_pods_that_crash_again_and_again_are_not_ready_in_between() -> None:
+    backoff: JSON = {
+        "status": {
+            "containerStatuses": [
+                {"name": "app", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+            ]
+        }
+    }
+    assert at_rest(BoundPodsRun(), NODE, SMALL.on("node-1").but(backoff)) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wrong"), [pytest.param(10, 0, id="lately"), pytest.param(20, 1, id="long ago")]
+)
+def test_what_has_just_changed_may_not_have_been_seen_by_all(seconds: float, wrong: int) -> None:
+    owner = a_set(1, 1, 0)
+    sitting = a_pod("other").requesting(cpu="4").on("node-1")
+    story = Story(NobodyForgotten(), ReplicaSetsSettle(), BoundPodsRun())
+    pod = child("a", owner)
+    story.tell(NODE, owner, SMALL, sitting.but(READY), a_node("node-2").cordoned())
+    story.wait(60)
+    story.tell(pod.on("node-2"), pod.on("node-2").but(READY), a_pod("late").on("node-2"))
+    story.lose(sitting)
+    story.wait(seconds)
+    story.rest()
+    assert len(story.broken) == 3 * wrong
 
 
 def a_set(wanted: int, has: int, ready: int) -> Builder:

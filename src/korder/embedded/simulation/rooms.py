@@ -27,6 +27,7 @@ class _Site:
     pods: dict[Key, Demand] = field(default_factory=dict)
     surprised_at: datetime | None = None
     resized_at: datetime | None = None
+    freed_at: datetime | None = None
 
 
 class Rooms:
@@ -59,6 +60,10 @@ class Rooms:
         """When the node itself last shrank, or a pod on it grew."""
         return self._sites.get(node, _Site()).resized_at
 
+    def freed_at(self, node: str) -> datetime | None:
+        """When a pod last left the node, or finished there."""
+        return self._sites.get(node, _Site()).freed_at
+
     def node_changed(self, old: Node | None, new: Node | None, at: datetime) -> None:
         """Takes in what became of a node."""
         name = (new or old or Node()).metadata.name
@@ -84,6 +89,8 @@ class Rooms:
                 site.surprised_at = site.resized_at = at
             elif old is None:
                 site.surprised_at = at
+        elif old is not None and was is not None:
+            self._sites[old.spec.node_name].freed_at = at
         if old is not None:
             self._sweep(old.spec.node_name)
 

@@ -7,7 +7,7 @@ this it keeps itself, since it is told of every change. No question here costs m
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from korder.api import codec
@@ -57,6 +57,7 @@ class View:
         self._shelves: dict[str, Shelf[HasMetadata]] = {}
         self._by_uid: dict[str, Subject] = {}
         self._children: dict[str, dict[Subject, None]] = {}
+        self._moved: dict[Subject, datetime] = {}
         self._turn = _Turn("", None, None)
 
     def of(self, kind: Kind[T]) -> Shelf[T]:
@@ -76,9 +77,17 @@ class View:
         """What the present change made of an object of any kind."""
         return self._turn.before, self._turn.after
 
+    def object(self, subject: Subject) -> HasMetadata | None:
+        """The object of this name, of whatever kind."""
+        return self._shelf(subject.resource).get(Key(subject.namespace, subject.name))
+
     def bearer(self, uid: str) -> Subject | None:
         """The living object with this UID."""
         return self._by_uid.get(uid)
+
+    def quiet_for(self, subject: Subject) -> timedelta:
+        """How long ago a living object last changed."""
+        return self.now - self._moved[subject]
 
     def children(self, uid: str) -> Collection[Subject]:
         """The objects that name this UID as an owner, of whatever kind."""
@@ -132,10 +141,12 @@ class View:
 
     def _file(self, subject: Subject, obj: HasMetadata) -> None:
         self._by_uid[obj.metadata.uid] = subject
+        self._moved[subject] = self.now
         for ref in obj.metadata.owner_references:
             self._children.setdefault(ref.uid, {})[subject] = None
 
     def _unfile(self, subject: Subject, obj: HasMetadata) -> None:
+        del self._moved[subject]
         if self._by_uid.get(obj.metadata.uid) == subject:
             del self._by_uid[obj.metadata.uid]
         for uid in dict.fromkeys(ref.uid for ref in obj.metadata.owner_references):

@@ -24,6 +24,7 @@ from korder.api.workloads import (
 from korder.embedded.simulation import facts
 from korder.embedded.simulation.changes import Subject
 from korder.embedded.simulation.invariant import Broken, Invariant, Kinds
+from korder.embedded.simulation.invariants.waiting import A_MOMENT
 from korder.embedded.simulation.view import View
 
 T = TypeVar("T", bound=HasMetadata)
@@ -52,6 +53,15 @@ def _crew(view: View, *uids: str) -> _Crew:
     return _Crew(pods, sum(map(facts.is_ready, pods)))
 
 
+def _moves(view: View, uid: str) -> bool:
+    """Whether something below an owner has just changed, as containers do that end again and again."""
+    for child in view.children(uid):
+        obj = view.object(child)
+        if view.quiet_for(child) < A_MOMENT or (obj is not None and _moves(view, obj.metadata.uid)):
+            return True
+    return False
+
+
 class _Settled(Invariant, Generic[T]):
     """Compares the counts of all owners of one kind that are to stay."""
 
@@ -72,6 +82,8 @@ class _Settled(Invariant, Generic[T]):
         for owner in view.of(self.owners).all():
             meta = owner.metadata
             if meta.deletion_timestamp is not None or meta.namespace in limited:
+                continue
+            if _moves(view, meta.uid):
                 continue
             wrong = [
                 f"{what} is {found} instead of {right}"

@@ -1,6 +1,7 @@
 """Pods at rest: those that have a place run, and those that wait really have no place and say why."""
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import cast
 
 from korder.api import core, noderoom, scheduling
@@ -12,6 +13,8 @@ from korder.embedded.simulation.changes import Subject
 from korder.embedded.simulation.invariant import Broken, Invariant
 from korder.embedded.simulation.view import View
 
+A_MOMENT = timedelta(seconds=15)
+"""How long it takes until everybody concerned has seen a change and acted; a scheduler may pause for ten seconds before the next try."""
 _SCHEDULER = "default-scheduler"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -35,7 +38,9 @@ class BoundPodsRun(Invariant):
             node = view.of(NODES).get(Key("", pod.spec.node_name))
             if node is None or not core.is_ready(node) or not facts.is_active(pod):
                 continue
-            if not facts.is_ready(pod) and not _pauses(pod):
+            if facts.is_ready(pod) or _pauses(pod):
+                continue
+            if view.quiet_for(subject_of(pod)) >= A_MOMENT:
                 told = f"it is {pod.status.phase or 'nothing'} on node {pod.spec.node_name}, and not ready"
                 yield Broken(told, (subject_of(pod),))
 
@@ -54,10 +59,14 @@ class NobodyForgotten(Invariant):
             promised.setdefault(pod.status.nominated_node_name, []).append(pod)
         shunned = any(pod.spec.node_name and _shuns(pod) for pod in view.of(PODS).all())
         for pod in waiting:
+            if view.quiet_for(subject_of(pod)) < A_MOMENT:
+                continue
             yield from _silence(pod)
             if shunned or _is_choosy(pod) or pod.spec.scheduling_gates:
                 continue
             for node in view.of(NODES).all():
+                if not _is_calm(node, view):
+                    continue
                 room = _room(pod, node, view, promised.get(node.metadata.name, ()))
                 if core.is_ready(node) and not scheduling.why_not(pod, node, room):
                     about = subject_of(pod), Subject(str(NODES), "", node.metadata.name)
@@ -73,6 +82,14 @@ def _pauses(pod: Pod) -> bool:
 def _waits(pod: Pod) -> bool:
     ours = pod.spec.scheduler_name in ("", _SCHEDULER)
     return ours and not pod.spec.node_name and facts.is_active(pod)
+
+
+def _is_calm(node: Node, view: View) -> bool:
+    """Whether a node has offered the same for a while."""
+    name = node.metadata.name
+    freed = view.rooms.freed_at(name)
+    still = freed is None or view.now - freed >= A_MOMENT
+    return still and view.quiet_for(Subject(str(NODES), "", name)) >= A_MOMENT
 
 
 def _silence(pod: Pod) -> Iterable[Broken]:
