@@ -42,6 +42,11 @@ def test_a_history_without_gaps_is_fine() -> None:
             id="back in time",
         ),
         pytest.param(
+            Change(START, 5, *SUBJECT, stored(5), stored(5), "user"),
+            "version 5 came after 5",
+            id="one version twice",
+        ),
+        pytest.param(
             Change(START, 9, *SUBJECT, stored(5), stored(8), "user"),
             "version 9 was stored with 8",
             id="another version inside",
@@ -82,7 +87,7 @@ def test_a_uid_that_returns_from_the_dead_is_seen() -> None:
 
 def test_two_objects_with_one_uid_are_seen() -> None:
     story = Story(UidsAreForever())
-    story.tell(POD, a_pod("twin").but({"metadata": {"uid": "uid-1"}}))
+    story.tell(POD, POD.on("node-1"), a_pod("twin").but({"metadata": {"uid": "uid-1"}}))
     assert story.broken == ["UID uid-1 is that of pods default/web"]
 
 
@@ -151,6 +156,14 @@ def test_a_deletion_can_be_hurried() -> None:
     story.tell(POD, POD.deleted_at(START + timedelta(seconds=30), 30), POD.deleted_at(START))
     story.lose(POD)
     story.tell(POD)
+    assert story.broken == []
+
+
+def test_a_deletion_whose_time_is_long_over_may_be_dated_now() -> None:
+    story = Story(DeletionIsFinal())
+    story.tell(POD.deleted_at(START, 30))
+    story.wait(60)
+    story.tell(POD.deleted_at(story.now))
     assert story.broken == []
 
 

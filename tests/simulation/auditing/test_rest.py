@@ -170,6 +170,12 @@ def test_a_replica_set_has_its_pods_whether_they_serve_or_wait() -> None:
     assert at_rest(ReplicaSetsSettle(), owner, *pods) == []
 
 
+def test_pods_that_have_ended_do_not_count() -> None:
+    owner = a_set(1, 1, 1)
+    ended = child("b", owner).in_phase("Failed"), child("c", owner).deleted_at(START)
+    assert at_rest(ReplicaSetsSettle(), owner, child("a", owner).but(READY), *ended) == []
+
+
 @pytest.mark.parametrize(
     ("owner", "words"),
     [

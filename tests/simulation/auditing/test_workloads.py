@@ -103,6 +103,13 @@ def test_an_owner_makes_as_many_pods_as_it_wants_and_new_ones_for_those_that_end
             1,
             id="Job by completions",
         ),
+        pytest.param(
+            a_job(parallelism=3, completions=4).but(
+                {"status": {"succeeded": 2, "uncountedTerminatedPods": {"succeeded": ["x"]}}}
+            ),
+            1,
+            id="Job that has yet to count",
+        ),
         pytest.param(a_job(parallelism=2, suspend=True), 0, id="Job that is suspended"),
         pytest.param(a_set(2).deleted_at(START), 0, id="ReplicaSet that is being deleted"),
     ],
@@ -170,6 +177,15 @@ def test_a_lower_number_must_be_ready_or_have_been_so_lately(
     story.wait(seconds)
     story.tell(child("db-1", owner), by=CONTROLLERS)
     assert story.broken == words
+
+
+def test_a_lower_number_that_was_never_ready_is_in_the_way_at_once() -> None:
+    owner = a_stateful_set(2)
+    zero = child("db-0", owner)
+    story = Story(NumbersInOrder())
+    story.tell(owner)
+    story.tell(zero, zero.on("node-1"), child("db-1", owner), by=CONTROLLERS)
+    assert story.broken == ["it was made while db-0 was not ready"]
 
 
 @pytest.mark.parametrize(
@@ -241,6 +257,20 @@ def test_a_rollout_that_goes_too_far_is_seen(name: str, replicas: int, words: st
     story.tell(a_deployment(4))
     story.tell(part("old", 4), part(name, replicas), by=CONTROLLERS)
     assert story.broken == [f"its Deployment {words}"]
+
+
+def test_who_says_nothing_about_rollouts_may_have_a_quarter_more() -> None:
+    story = Story(RolloutInBounds())
+    story.tell(a_deployment(4, strategy={}))
+    story.tell(part("old", 5), part("new", 1), by=CONTROLLERS)
+    assert story.broken == ["its Deployment may have 5 pods and now wants 6"]
+
+
+def test_replica_sets_that_are_nobodys_or_of_a_deployment_that_is_gone_are_not_judged() -> None:
+    story = Story(RolloutInBounds())
+    story.tell(a_deployment(1).but({"metadata": {"uid": "another"}}))
+    story.tell(part("old", 5), a_set(7), by=CONTROLLERS)
+    assert story.broken == []
 
 
 @pytest.mark.parametrize(
