@@ -92,6 +92,23 @@ def test_a_pod_that_waits_although_it_fits_was_forgotten() -> None:
 
 
 @pytest.mark.parametrize(
+    ("when", "wrong"),
+    [("DoNotSchedule", []), ("ScheduleAnyway", ["it waits although node node-1 can take it"])],
+)
+def test_only_a_spread_that_must_be_kept_can_make_a_pod_wait(when: str, wrong: list[str]) -> None:
+    constraint: JSON = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": when}
+    pod = SMALL.but({"spec": {"topologySpreadConstraints": [constraint]}})
+    assert at_rest(NobodyForgotten(), NODE, pod) == wrong
+
+
+def test_a_pod_may_wait_because_of_one_that_keeps_others_away() -> None:
+    term: JSON = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
+    shy = a_pod("shy").but({"spec": {"affinity": {"podAntiAffinity": term}}}).but(UNSCHEDULABLE)
+    assert at_rest(NobodyForgotten(), NODE, SMALL, shy.on("node-1")) == []
+    assert len(at_rest(NobodyForgotten(), NODE, SMALL, shy)) == 1
+
+
+@pytest.mark.parametrize(
     ("pod", "words"),
     [
         pytest.param(a_pod("web").requesting(cpu="5"), "nothing", id="silent"),

@@ -259,6 +259,19 @@ def test_a_rollout_that_goes_too_far_is_seen(name: str, replicas: int, words: st
     assert story.broken == [f"its Deployment {words}"]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "wrong"), [pytest.param(4, 0, id="lately"), pytest.param(6, 1, id="long ago")]
+)
+def test_a_deployment_may_not_have_been_seen_to_grow(seconds: float, wrong: int) -> None:
+    story = Story(RolloutInBounds())
+    story.tell(a_deployment(4))
+    story.tell(part("old", 4), by=CONTROLLERS)
+    story.tell(a_deployment(1), a_deployment(8))
+    story.wait(seconds)
+    story.tell(part("old", 1), by=CONTROLLERS)
+    assert len(story.broken) == wrong
+
+
 def test_who_says_nothing_about_rollouts_may_have_a_quarter_more() -> None:
     story = Story(RolloutInBounds())
     story.tell(a_deployment(4, strategy={}))
@@ -377,6 +390,15 @@ def test_a_run_with_faults_says_how_late_and_how_wrong_it_may_be(made: type[Inva
     assert story.broken == []
     story.wait(0.2)
     assert heard(story) == ["late"]
+
+
+@pytest.mark.parametrize(("seconds", "wrong"), [(54, ["early"]), (56, [])])
+def test_a_clock_that_is_wrong_may_be_so_far_early(seconds: float, wrong: list[str]) -> None:
+    story = Story(DeadlineKept(Tolerance(skew=timedelta(seconds=5))))
+    story.tell(RUNNING)
+    story.wait(seconds)
+    story.tell(OVERRUN, by=CONTROLLERS)
+    assert heard(story) == wrong
 
 
 def test_a_deadline_that_is_set_when_it_has_passed_counts_from_then() -> None:
