@@ -87,7 +87,7 @@ def _crowded() -> Setup:
 
 def test_planned_faults_replay_the_run_in_which_they_came_by_chance() -> None:
     setup = _crowded()
-    by_chance = simulate(Setup(seed=3, script=setup.script, length=600.0, luck=Chance(3, 0.05)))
+    by_chance = simulate(Setup(seed=3, script=setup.script, length=600.0, luck=Chance(3, 0.2)))
     assert len(by_chance.strikes) > 5
     luck = Planned(by_chance.strikes)
     planned = simulate(Setup(seed=3, script=setup.script, length=600.0, luck=luck))

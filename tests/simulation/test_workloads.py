@@ -11,6 +11,7 @@ from korder.embedded.simulation.script import (
     AddNode,
     Apply,
     Crash,
+    Create,
     Delete,
     JumpClock,
     LoseNode,
@@ -59,7 +60,7 @@ def test_steps_are_in_order_within_the_run_and_can_be_saved(seed: int) -> None:
 def test_names_are_given_once(seed: int) -> None:
     kinds: dict[str, set[str]] = {}
     for step in script(seed, Traffic(hours=3)):
-        if isinstance(step.deed, Apply):
+        if isinstance(step.deed, Apply | Create):
             manifest = step.deed.manifest
             kinds.setdefault(manifest["metadata"]["name"], set()).add(manifest["kind"])
     assert all(len(found) == 1 for found in kinds.values())
@@ -68,7 +69,7 @@ def test_names_are_given_once(seed: int) -> None:
 @pytest.mark.parametrize("sort", SORTS)
 def test_every_sort_of_tenant_deletes_what_it_made(sort: str) -> None:
     steps = script(1, Traffic(hours=2, pods=20, life=60, mix={sort: 1}))
-    made = {_named(step.deed.manifest) for step in steps if isinstance(step.deed, Apply)}
+    made = {_named(step.deed.manifest) for step in steps if isinstance(step.deed, Apply | Create)}
     gone = {(step.deed.kind, step.deed.name) for step in steps if isinstance(step.deed, Delete)}
     left = [kind for kind, name in made - gone if sort in name]
     if sort == "team":
@@ -82,7 +83,7 @@ def test_all_sorts_come_in_a_mixed_hour() -> None:
         step.deed.manifest["metadata"]["name"].rpartition("-")[0]
         for seed in range(20)
         for step in script(seed, Traffic())
-        if isinstance(step.deed, Apply)
+        if isinstance(step.deed, Apply | Create)
     )
     assert MIX.keys() - {"burst", "team"} <= sorts.keys()
 
@@ -159,7 +160,7 @@ def _lives(steps: Sequence[Step], length: float) -> list[tuple[float, float]]:
     begins = {
         step.deed.manifest["metadata"]["name"]: step.at
         for step in steps
-        if isinstance(step.deed, Apply) and step.deed.manifest["kind"] == "Pod"
+        if isinstance(step.deed, Apply | Create) and step.deed.manifest["kind"] == "Pod"
     }
     ends = {step.deed.name: step.at for step in steps if isinstance(step.deed, Delete)}
     return [(at, ends.get(name, length)) for name, at in begins.items()]

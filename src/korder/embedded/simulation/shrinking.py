@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from korder.embedded.simulation.luck import Planned, Strike
-from korder.embedded.simulation.script import Apply, Step
+from korder.embedded.simulation.script import Apply, Create, Step
 from korder.embedded.simulation.world import CrashPoint, Outcome, Setup, simulate
 
 T = TypeVar("T")
@@ -172,13 +172,15 @@ class _Search:
 def _simpler(step: Step) -> Iterator[Step]:
     """The same step with smaller numbers, the smallest first."""
     deed = step.deed
-    spec = deed.manifest.get("spec", {}) if isinstance(deed, Apply) else {}
+    if not isinstance(deed, Apply | Create):
+        return
+    spec = deed.manifest.get("spec", {})
     large = [name for name in _COUNTS if spec.get(name, 1) > 1]
     for number in (1, 2):
-        if isinstance(deed, Apply) and any(spec[name] > number for name in large):
+        if any(spec[name] > number for name in large):
             changed: dict[str, Any] = {name: min(number, spec[name]) for name in large}
             manifest = {**deed.manifest, "spec": {**spec, **changed}}
-            yield msgspec.structs.replace(step, deed=Apply(manifest))
+            yield Step(step.at, msgspec.structs.replace(deed, manifest=manifest))
 
 
 def _hurried(case: Case, gap: float) -> Case:
