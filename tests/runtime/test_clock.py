@@ -73,3 +73,8 @@ async def test_the_system_clock_is_never_early() -> None:
     due = clock.now() + timedelta(milliseconds=5)
     clock.call_at(due, lambda: fired.set_result(clock.now()))
     assert await fired >= due
+
+
+async def test_timers_fire_after_a_century_too() -> None:
+    async with asyncio.timeout(4e9):
+        await asyncio.sleep(3_600 * 24 * 365 * 100.0)

@@ -9,6 +9,7 @@ second late and never early.
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+import math
 import os
 from pathlib import Path
 import selectors
@@ -19,6 +20,7 @@ RECHECK = 1.0
 """Seconds after which a waiting timer looks at the wall clock again, because somebody may have set it."""
 
 
+_NANOSECOND = 1e-9
 _LOADED = time.monotonic()
 _STEADY: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
@@ -161,6 +163,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def jump_to_next_timer(self) -> None:
         # The base loop offers no public view of its next timer; the sum `time() + timeout` would drift by float errors.
         self._virtual_time = max(self._virtual_time, self._scheduled[0].when())  # type: ignore[attr-defined]
+        # The base loop runs what is due before `time() + resolution`; after half a year a nanosecond would be lost in the sum.
+        self._clock_resolution = max(_NANOSECOND, math.ulp(self._virtual_time))
 
 
 class _JumpingSelector(selectors.DefaultSelector):
