@@ -1,6 +1,8 @@
 """Tables: ages as people read them, the status of pods, and columns of custom kinds."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
+import json
 from typing import Any
 
 import pytest
@@ -8,6 +10,10 @@ import pytest
 from korder.api import duration
 from korder.embedded.apiserver.kinds import catalogue
 from korder.embedded.apiserver.kinds.printing import custom
+from korder.embedded.apiserver.storage import Create, Draft, Key
+from korder.net.http import Request
+from korder.runtime.clock import VirtualClock
+from korder.testing.embedded import EmbeddedServer, embedded_server
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 Object = dict[str, Any]
@@ -153,3 +159,33 @@ def test_autoscalers_show_what_they_look_at() -> None:
     spec = {"metrics": [wanted, wanted, wanted]}
     shown = row("HorizontalPodAutoscaler", spec=spec, status={"currentMetrics": [found]})
     assert shown["Targets"] == "cpu: 7%/50%, cpu: <unknown>/50% + 1 more..."
+
+
+async def test_others_get_their_turn_while_a_large_table_is_printed() -> None:
+    head = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"'
+    accept = "application/json;as=Table;g=meta.k8s.io;v=v1"
+    turns: list[str] = []
+
+    async def list_all(server: EmbeddedServer) -> bytes:
+        headers = {"Authorization": f"Bearer {server.admin_token}", "Accept": accept}
+        reply = await server.api.handle(
+            Request("GET", "/api/v1/namespaces/default/configmaps", headers)
+        )
+        turns.append("table")
+        return reply.body
+
+    async def somebody_else() -> None:
+        while "table" not in turns:
+            turns.append("other")
+            await asyncio.sleep(0)
+
+    async with embedded_server(VirtualClock()) as server:
+        for number in range(2_600):
+            tail = b'","name":"m%d","namespace":"default"}}' % number
+            key = Key("configmaps", "default", f"m{number}")
+            await server.storage.write(Create(key, Draft(head, tail)))
+        async with asyncio.TaskGroup() as group:
+            listed = group.create_task(list_all(server))
+            group.create_task(somebody_else())
+    assert len(json.loads(listed.result())["rows"]) == 2_600
+    assert turns.count("other") >= 5

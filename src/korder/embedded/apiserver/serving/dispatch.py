@@ -115,11 +115,11 @@ async def _generic(call: Call) -> Answer | Reply:
             return reading.get(call)
         case "list":
             listed = reading.find(call, selection.read(call.route, call.resource))
-            return _many(call, reading.collection(call, listed))
+            return await _many(call, reading.collection(call, listed))
         case "watch":
             return watching.watch(call)
         case "deletecollection":
-            return _many(call, await deleting.collection(call))
+            return await _many(call, await deleting.collection(call))
         case verb:
             return await _WRITING[verb](call)
 
@@ -132,6 +132,6 @@ _WRITING: dict[str, Callable[[Call], Awaitable[Answer]]] = {
 }
 
 
-def _many(call: Call, body: bytes) -> Reply:
-    reply = answers.written(200, shaping.many(call, body), call.form)
+async def _many(call: Call, body: bytes) -> Reply:
+    reply = answers.written(200, await shaping.many(call, body), call.form)
     return answers.compressed(call.request.headers, answers.warned(call, reply))

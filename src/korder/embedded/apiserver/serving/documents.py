@@ -21,8 +21,8 @@ Object = dict[str, Any]
 
 encode = msgspec.json.Encoder().encode
 _METADATA = b'"metadata":{"resourceVersion":"'
-_LINES = 1024
-"""How many lines of watches are kept."""
+_KEPT_BYTES = 8 << 20
+"""How much of the lines of watches is kept."""
 
 
 def head(resource: Resource) -> bytes:
@@ -122,6 +122,7 @@ class Lines:
 
     def __init__(self) -> None:
         self._kept: dict[int, bytes] = {}
+        self._size = 0
 
     def of(self, resource: Resource, event: Event) -> bytes:
         """The line of a change."""
@@ -131,9 +132,10 @@ class Lines:
         kept = self._kept.get(event.version)
         if kept is not None:
             return kept
-        if len(self._kept) >= _LINES:
-            del self._kept[next(iter(self._kept))]
         made = self._kept[event.version] = line(event.change, value)
+        self._size += len(made)
+        while self._size > _KEPT_BYTES:
+            self._size -= len(self._kept.pop(next(iter(self._kept))))
         return made
 
 

@@ -13,14 +13,36 @@ DEEPEST = 1_000
 MOST_NODES = 1_000_000
 
 
+_TEXT = "tag:yaml.org,2002:str"
+
+
 class _Loader(yaml.CSafeLoader):
-    """Times stay texts, as with Go's reader."""
+    """Times stay texts, as with Go's reader. Texts, which most values are, take a short way: a large body must not hold up the loop."""
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
+        if kind is yaml.ScalarNode and implicit[0] and value and value[0] not in _NO_TEXT:
+            return _TEXT
+        return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]  # the stubs leave it open
+
+    def descend_resolver(self, *_: object) -> None:
+        """Nothing here is resolved by its path."""
+
+    ascend_resolver = descend_resolver
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002  as it is overridden
+        if node.tag == _TEXT and isinstance(node, yaml.ScalarNode):
+            return node.value
+        return super().construct_object(node, deep)
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
+_NO_TEXT = frozenset(
+    first for first, resolvers in _Loader.yaml_implicit_resolvers.items() if resolvers
+)
+"""What a plain value begins with that may be something else than text."""
 
 
 class NotYaml(ValueError):
