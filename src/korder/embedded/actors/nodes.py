@@ -61,10 +61,11 @@ class Nodes:
             self._machines.remove(key.name)
             return NOTHING
         machine.joined = node is not None
-        steps = _joining(key.name, machine, now) if node is None else _corrections(node, now)
+        steps = _joining(key.name, machine, now) if node is None else _recovery(node, now)
         if not self._leases:
             return Plan().then(*steps)
-        return Plan().then(*steps, _heartbeat(key.name, now)).wake(now + HEARTBEAT)
+        welcome = _welcome(node) if node is not None else ()
+        return Plan().then(*welcome, *steps, _heartbeat(key.name, now)).wake(now + HEARTBEAT)
 
 
 def _lost(machine: Machine, node: Node | None, now: datetime) -> Plan:
@@ -79,14 +80,15 @@ def _joining(name: str, machine: Machine, now: datetime) -> tuple[Step, ...]:
     return (Create(NODES, _registration(name, machine.shape, now)),)
 
 
-def _corrections(node: Node, now: datetime) -> tuple[Step, ...]:
-    """What a kubelet has to put right in the Node of a machine that runs."""
-    steps: list[Step] = []
-    if any(taint.key == NOT_READY for taint in node.spec.taints):
-        steps.append(_without_not_ready(node))
-    if not core.is_ready(node):
-        steps.append(_ready_again(node, now))
-    return tuple(steps)
+def _welcome(node: Node) -> tuple[Step, ...]:
+    """Opens a new node for pods; where heartbeats are virtual that is left to `nodelifecycle`, which is there for sure."""
+    closed = any(taint.key == NOT_READY for taint in node.spec.taints)
+    return (_without_not_ready(node),) if closed else ()
+
+
+def _recovery(node: Node, now: datetime) -> tuple[Step, ...]:
+    """What a kubelet says when others have given up its node."""
+    return () if core.is_ready(node) else (_ready_again(node, now),)
 
 
 async def retire(client: Client, machines: Mapping[str, Shape]) -> None:
@@ -137,7 +139,6 @@ def _ready(now: datetime) -> JSON:
 
 
 def _ready_again(node: Node, now: datetime) -> Patch:
-    """What a kubelet says when it finds that others have given up its node."""
     return Patch(
         NODES,
         Key("", node.metadata.name),
