@@ -43,11 +43,12 @@ def test_what_is_done_is_not_played_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    flags = ["--suite", "calm", "--hours", "0.001", "--jobs", "1", "--seeds", "1"]
+    monkeypatch.setattr(soak, "RUNS_OF_A_WORKER", 1)
+    flags = ["--suite", "calm", "--hours", "0.001", "--jobs", "1", "--seeds", "2"]
     assert soak.main(flags) == 0
-    assert "1 runs (0 done before), 0.001 simulated hours" in capsys.readouterr().out
+    assert "2 runs (0 done before), 0.002 simulated hours" in capsys.readouterr().out
     assert soak.main(flags) == 0
-    assert "1 runs (1 done before)" in capsys.readouterr().out
+    assert "2 runs (2 done before)" in capsys.readouterr().out
 
 
 def test_a_failure_is_told_with_the_smallest_run_that_fails_too(

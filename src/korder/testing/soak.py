@@ -6,7 +6,7 @@ failure is one line, with the command that plays it again; with `--journal` that
 """
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
@@ -27,8 +27,8 @@ from korder.testing.seeds import Done, Ledger, Task, hush, play, setup_of, versi
 from korder.testing.suites import SUITES
 
 STATE = Path("build/soak")
-_RUNS_OF_A_WORKER = 25
-"""Runs after which a worker is replaced, so that its memory is bounded."""
+RUNS_OF_A_WORKER = 25
+"""Runs after which workers are replaced, on average, so that their memory is bounded."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,14 +78,17 @@ def _many(tasks: Sequence[Task], jobs: int, out: Console) -> int:
     return 1 if failed else 0
 
 
-def _played(tasks: Iterable[Task], jobs: int) -> Iterator[Done]:
+def _played(tasks: Sequence[Task], jobs: int) -> Iterator[Done]:
     """Plays tasks on so many cores; they come back as they end."""
-    with ProcessPoolExecutor(
-        jobs,
-        multiprocessing.get_context("spawn"),
-        initializer=_begin,
-        max_tasks_per_child=_RUNS_OF_A_WORKER,
-    ) as pool:
+    size = jobs * RUNS_OF_A_WORKER
+    for start in range(0, len(tasks), size):
+        yield from _batch(tasks[start : start + size], jobs)
+
+
+def _batch(tasks: Sequence[Task], jobs: int) -> Iterator[Done]:
+    """Plays tasks with fresh workers; a pool that replaces its own may hang (gh-115634 in CPython)."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, spawn, initializer=_begin) as pool:
         futures = {pool.submit(play, task): task for task in tasks}
         try:
             for future in as_completed(futures):
