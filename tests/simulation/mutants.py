@@ -130,19 +130,6 @@ class _Forgetful(WorkQueue[Key]):
             super().add_at(key, instant)
 
 
-class ForgetsRetries(Operator):
-    """Now and then does not come back to a name after a failure."""
-
-    def adjust(self, controller: Controller, clock: Clock, rng: random.Random) -> None:
-        controller.queue = _Discouraged(clock, rng)
-
-
-class _Discouraged(WorkQueue[Key]):
-    def retry(self, key: Key) -> None:
-        if self._rng.random() >= 0.2:
-            super().retry(key)
-
-
 class CreatesTwice(Operator):
     """Gives its children random names and does not read its own writes."""
 

@@ -49,11 +49,6 @@ MUTANTS = (
     ),
     Mutant(mutants.ActsAfterItsLease, 5, frozenset({"only-the-holder-acts"})),
     Mutant(mutants.ForgetsTimers, 4, frozenset({"deadlines-are-kept"})),
-    Mutant(
-        mutants.ForgetsRetries,
-        1,
-        frozenset({"requests-are-answered-once", "deadlines-are-kept", "one-child-for-each-line"}),
-    ),
     Mutant(mutants.CreatesTwice, 1, frozenset({"one-child-for-each-line"})),
 )
 
