@@ -124,10 +124,11 @@ async def test_a_guard_that_refuses_holds_a_request_back(clock: Clock) -> None:
 async def test_a_watch_brings_everything_in_order_and_later(clock: Clock, lag: float) -> None:
     loop = asyncio.get_running_loop()
     async with bench(clock) as at, await at.wire.send(WATCH, lag=lag) as watch:
+        began = loop.time()
         for number in range(40):
             await at.direct.send(creation(f"a-{number}"))
+            await asyncio.sleep(LONGEST / 10)
         seen: list[str] = []
-        began = loop.time()
         async with asyncio.timeout(60):
             async for chunk in watch.chunks():
                 seen += [

@@ -113,6 +113,7 @@ class Wire:
         """Brings what a watch sends, in order, until either side ends it."""
         path = request.target.partition("?")[0]
         self._open[arrived] = None
+        on_its_way: deque[bytes | None] = deque()
         due = 0.0
         loop = asyncio.get_running_loop()
         try:
@@ -120,17 +121,23 @@ class Wire:
                 arrived.on_end(lambda: limit.reschedule(loop.time()))
                 async for chunk in response.chunks():
                     due = max(due, loop.time() + self._delay() + lag)
-                    loop.call_at(due, self._deliver, arrived, path, chunk)
+                    on_its_way.append(chunk)
+                    loop.call_at(due, self._deliver, arrived, path, on_its_way)
         except TimeoutError:
             return
         finally:
             del self._open[arrived]
             arrived.on_end(_nothing)
             if not arrived.ended:
-                loop.call_at(due, arrived.end)
+                on_its_way.append(None)
+                loop.call_at(due, self._deliver, arrived, path, on_its_way)
 
-    def _deliver(self, arrived: "Arrived", path: str, chunk: bytes) -> None:
-        if not arrived.ended:
+    def _deliver(self, arrived: "Arrived", path: str, on_its_way: deque[bytes | None]) -> None:
+        """Brings what is first; a loop does not keep timers of one instant in order."""
+        chunk = on_its_way.popleft()
+        if chunk is None:
+            arrived.end()
+        elif not arrived.ended:
             self._note("~", f"{path} {len(chunk)} {_version_in(chunk)} {checksum(chunk)}")
             arrived.take(chunk)
 
