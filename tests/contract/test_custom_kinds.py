@@ -258,3 +258,16 @@ async def test_a_kind_is_needed_by_lenient_readers_too(server: Server, home: Hom
     assert status["message"].startswith(
         f"{kind.kind} in version \"v1\" cannot be handled as a {kind.kind}: Object 'Kind' is missing in"
     )
+
+
+async def test_a_patch_to_another_version_or_kind_is_refused(server: Server, home: Home) -> None:
+    kind = await defined(server, home)
+    (await kind.make("a")).ok(201)
+    answer = await server.patch(kind.path("a"), {"apiVersion": "x/v2", "kind": "Other"})
+    status = answer.refused(422, "Invalid")
+    told = {each["field"]: each["message"] for each in status["details"]["causes"]}
+    assert told == {
+        "kind": f'Invalid value: "Other": must be {kind.kind}',
+        "apiVersion": f'Invalid value: "x/v2": must be {kind.group}/v1',
+    }
+    assert status["message"].startswith('Other.x "a" is invalid: ')

@@ -204,11 +204,20 @@ async def test_an_address_that_is_none_is_refused(server: Server, a: str) -> Non
     assert status["details"]["causes"][0]["field"] == "status.podIPs[0]"
 
 
-async def test_a_binding_of_another_version_is_refused(server: Server, a: str) -> None:
-    answer = await server.post(f"{a}/binding", {**binding("a"), "apiVersion": "v7"})
-    answer.refused(
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    [
+        pytest.param("Binding", "v7", id="version"),
+        pytest.param("Other", "v1", id="kind"),
+    ],
+)
+async def test_a_binding_of_another_kind_is_refused(
+    server: Server, a: str, kind: str, version: str
+) -> None:
+    body = {**binding("a"), "kind": kind, "apiVersion": version}
+    (await server.post(f"{a}/binding", body)).refused(
         400,
         "BadRequest",
-        'Binding in version "v7" cannot be handled as a Binding: '
-        'no kind "Binding" is registered for version "v7" in scheme "pkg/runtime/scheme.go:111"',
+        f'{kind} in version "{version}" cannot be handled as a Binding: '
+        f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"',
     )

@@ -153,8 +153,10 @@ def difference(theirs: Any, ours: Any, path: str = "") -> str:
 
 
 def _same_but_for_empty_lists(theirs: Any, ours: Any) -> bool:
-    """Whether two refusals show other lines of what changed, because one knows an empty list from none."""
-    if not isinstance(theirs, str) or not isinstance(ours, str) or '": []' not in theirs:
+    """Whether two refusals show other lines of what changed, because one knows an empty list or map from none."""
+    if not isinstance(theirs, str) or not isinstance(ours, str):
+        return False
+    if '": []' not in theirs and '": {}' not in theirs:
         return False
     (left, mark, _), (right, also, _) = theirs.partition("\n@@ -"), ours.partition("\n@@ -")
     return bool(mark and also) and left == right

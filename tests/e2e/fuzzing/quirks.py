@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.e2e.fuzzing import patches
 from tests.e2e.fuzzing.step import DROP, Step
+from tests.e2e.fuzzing.widgets import API_VERSION
 
 Path = tuple[str | int, ...]
 Change = Callable[[Path, Any], Any]
@@ -27,18 +28,19 @@ def tamed(steps: list[Step]) -> list[Step]:
 
 
 def _tamed(step: Step, *, immutable: bool, bounded: bool) -> Step:
+    if step.query.get("fieldValidation") == "Ignore" and _is_no_patch(step):
+        step = replace(step, query={**step.query, "fieldValidation": "Warn"})
     resource, content = step.about.partition("/")[0], step.content
     custom, applied = resource == "widgets", content == patches.APPLY_PATCH
     merged = content in (patches.MERGE_PATCH, patches.STRATEGIC_PATCH)
     converted = not custom and (applied or content == patches.STRATEGIC_PATCH)
-    careless = content == patches.MERGE_PATCH and step.query.get("fieldValidation") == "Ignore"
     rules = {
         _bytes: resource == "configmaps" and not merged,
         _present: resource == "configmaps" and immutable,
         _whole: custom and bounded,
         _filled: custom and applied,
+        _same: custom and step.method == "PATCH" and step.path.endswith("/status"),
         _small: converted,
-        _object: careless,
         _named: content == patches.JSON_PATCH,
         _own: resource == "namespaces" and step.method == "POST",
     }
@@ -47,6 +49,15 @@ def _tamed(step: Step, *, immutable: bool, bounded: bool) -> Step:
             edits = tuple((path, _changed(change, path, value)) for path, value in step.edits)
             step = replace(step, body=_changed(change, (), step.body), edits=edits)
     return step
+
+
+def _is_no_patch(step: Step) -> bool:
+    """A patch that is none is told in other words, or does odd things, if nobody validates fields."""
+    if step.content == patches.JSON_PATCH:
+        operations = step.body if isinstance(step.body, list) else [None]
+        return not all(isinstance(each, dict) for each in operations)
+    merged = step.content in (patches.MERGE_PATCH, patches.STRATEGIC_PATCH)
+    return merged and not isinstance(step.body, dict)
 
 
 def _changed(change: Change, path: Path, value: Any) -> Any:
@@ -94,9 +105,9 @@ def _own(path: Path, value: Any) -> Any:
     return f"{{home}}-{value}" if named else value
 
 
-def _object(path: Path, value: Any) -> Any:
-    """A merge patch that is no object becomes the object if nobody validates fields."""
-    return value if path or isinstance(value, dict) else {}
+def _same(path: Path, value: Any) -> Any:
+    """A patch of a status may name any version, but then nobody owns anything."""
+    return API_VERSION if path == ("apiVersion",) and value == "v2" else value
 
 
 def _whole(path: Path, value: Any) -> Any:

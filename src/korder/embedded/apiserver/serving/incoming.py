@@ -43,7 +43,8 @@ def read_as(call: Call, options: WriteOptions, api_version: str, kind: str) -> O
             raise _unreadable(call, api_version, kind, "") from None
         raise
     if told := other_kind(obj, api_version, kind):
-        raise _unreadable(call, obj.get("apiVersion") or api_version, kind, told)
+        version = obj.get("apiVersion") or api_version
+        raise _unreadable(call, version, kind, told, obj.get("kind") or kind)
     try:
         unknown = of_kind(api_version, kind)(obj)
     except Mismatch as mismatch:
@@ -68,14 +69,14 @@ def _unregistered(kind: str, api_version: str) -> str:
     return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
 
 
-def _unreadable(call: Call, api_version: str, kind: str, told: str) -> Refused:
+def _unreadable(call: Call, api_version: str, kind: str, told: str, said: str = "") -> Refused:
     if call.resource.custom:
         # The part of a server that serves custom kinds knows no other kinds to speak of.
         return bad_request(
             f'no kind is registered for the type v1.{kind} in scheme "pkg/runtime/scheme.go:111"'
         )
     version = quote(api_version.rpartition("/")[2])
-    return bad_request(f"{kind} in version {version} cannot be handled as a {kind}: {told}")
+    return bad_request(f"{said or kind} in version {version} cannot be handled as a {kind}: {told}")
 
 
 def check_kind(call: Call, obj: Object) -> None:

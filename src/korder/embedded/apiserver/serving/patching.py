@@ -198,6 +198,7 @@ def _understood(call: Call, options: WriteOptions, made: Any, shown: Callable[[]
     if problem:
         raise invalid(shown(), problem)
     _check_named(call, options, obj, shown)
+    _check_version(call, obj)
     try:
         incoming.check_kind(call, obj)
         unknown = incoming.understood(call, obj)
@@ -207,6 +208,21 @@ def _understood(call: Call, options: WriteOptions, made: Any, shown: Callable[[]
         raise invalid(shown(), _fault(call, made, told) if converted else told) from None
     tell_unknown(call, options, shown, unknown)
     return obj
+
+
+def _check_version(call: Call, obj: Object) -> None:
+    """Refuses a custom object that a patch has given another version."""
+    resource, version = call.resource, obj["apiVersion"]
+    readable = resource.custom and not call.route.subresource and version.count("/") < 2
+    if not readable or version == resource.api_version:
+        return
+    told = {"kind": (obj["kind"], resource.kind), "apiVersion": (version, resource.api_version)}
+    causes = [
+        invalid_field(member, said, f"must be {wanted}")
+        for member, (said, wanted) in told.items()
+        if said != wanted
+    ]
+    raise refusal.invalid(obj["kind"], version.rpartition("/")[0], call.route.name, causes)
 
 
 def tell_unknown(
