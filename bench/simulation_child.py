@@ -12,8 +12,8 @@ from time import perf_counter
 
 import structlog
 
+from korder.embedded.simulation.auditing.invariants.catalogue import standard
 from korder.embedded.simulation.changes import Change
-from korder.embedded.simulation.invariants.catalogue import standard
 from korder.embedded.simulation.workloads.traffic import a_day, traffic
 from korder.embedded.simulation.world import START, Setup, simulate
 

@@ -7,9 +7,15 @@ from tests.simulation.orders import LEASE, PART, REPLICAS, Operator, deadline_of
 from korder.api import instant
 from korder.api.core import CONFIG_MAPS, LEASES, ConfigMap
 from korder.api.meta import HasMetadata, Key, controller_of, key_of
+from korder.embedded.simulation.auditing.invariant import (
+    Broken,
+    Finding,
+    Invariant,
+    Later,
+    Tolerance,
+)
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
-from korder.embedded.simulation.invariant import Broken, Finding, Invariant, Later, Tolerance
-from korder.embedded.simulation.view import View
 
 
 def _is(part: str, obj: ConfigMap | None) -> bool:

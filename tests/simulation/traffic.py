@@ -8,7 +8,7 @@ import random
 from tests.simulation.orders import NAMESPACE, PART, REPLICAS, TERMS
 
 from korder.api import instant
-from korder.embedded.simulation.invariant import Tolerance
+from korder.embedded.simulation.auditing.invariant import Tolerance
 from korder.embedded.simulation.script import (
     Apply,
     Crash,

@@ -13,12 +13,12 @@ from typing import TextIO
 import msgspec
 
 from korder.cli.playflags import Mistake
-from korder.embedded.simulation.invariants import catalogue
+from korder.embedded.simulation.auditing.invariants import catalogue
+from korder.embedded.simulation.auditing.tolerances import tolerance_of
 from korder.embedded.simulation.luck import Chance
 from korder.embedded.simulation.script import Step
 from korder.embedded.simulation.telling.lines import Name
 from korder.embedded.simulation.telling.timeline import Told
-from korder.embedded.simulation.tolerances import tolerance_of
 from korder.embedded.simulation.world import Setup
 
 FORMAT = 1

@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from korder.api.meta import JSON
-from korder.embedded.simulation.auditor import Auditor
+from korder.embedded.simulation.auditing.auditor import Auditor
+from korder.embedded.simulation.auditing.invariant import Invariant
 from korder.embedded.simulation.changes import Change, Subject
-from korder.embedded.simulation.invariant import Invariant
 from korder.testing.builders import Builder
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

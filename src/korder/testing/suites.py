@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 
-from korder.embedded.simulation.invariants import catalogue
+from korder.embedded.simulation.auditing.invariants import catalogue
+from korder.embedded.simulation.auditing.tolerances import tolerance_of
 from korder.embedded.simulation.luck import Chance
 from korder.embedded.simulation.programs import CONTROLLERS, NODES, SCHEDULER
-from korder.embedded.simulation.tolerances import tolerance_of
 from korder.embedded.simulation.workloads.traffic import Traffic, traffic
 from korder.embedded.simulation.world import Setup
 

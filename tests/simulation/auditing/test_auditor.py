@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from korder.api.core import NODES, PODS
-from korder.embedded.simulation import accusation
-from korder.embedded.simulation.auditor import Auditor
+from korder.embedded.simulation.auditing import accusation
+from korder.embedded.simulation.auditing.auditor import Auditor
+from korder.embedded.simulation.auditing.invariant import Broken, Finding, Invariant, Later
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
-from korder.embedded.simulation.invariant import Broken, Finding, Invariant, Later
-from korder.embedded.simulation.view import View
 from korder.testing.builders import a_node, a_pod
 from korder.testing.story import START, Story
 

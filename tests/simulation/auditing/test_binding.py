@@ -2,8 +2,12 @@
 
 import pytest
 
-from korder.embedded.simulation.invariants.binding import BoundOnce, GatesHold, SuitableNode
-from korder.embedded.simulation.invariants.capacity import KubeletsRefuse, NoOverbooking
+from korder.embedded.simulation.auditing.invariants.binding import (
+    BoundOnce,
+    GatesHold,
+    SuitableNode,
+)
+from korder.embedded.simulation.auditing.invariants.capacity import KubeletsRefuse, NoOverbooking
 from korder.testing.builders import NodeBuilder, PodBuilder, a_node, a_pod
 from korder.testing.story import Story
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from korder.api.meta import JSON
 from korder.api.workloads import REPLICA_SETS
-from korder.embedded.simulation.invariants.catalogue import standard
+from korder.embedded.simulation.auditing.invariants.catalogue import standard
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod
 from korder.testing.story import Story
 

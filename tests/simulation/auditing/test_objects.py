@@ -7,13 +7,13 @@ import pytest
 
 from korder.api.meta import JSON
 from korder.api.workloads import DEPLOYMENTS
-from korder.embedded.simulation.changes import Change, Subject
-from korder.embedded.simulation.invariants.identity import UidsAreForever, VersionsGrow
-from korder.embedded.simulation.invariants.lifecycle import (
+from korder.embedded.simulation.auditing.invariants.identity import UidsAreForever, VersionsGrow
+from korder.embedded.simulation.auditing.invariants.lifecycle import (
     DeletionIsFinal,
     FinalizersHold,
     GenerationsCount,
 )
+from korder.embedded.simulation.changes import Change, Subject
 from korder.testing.builders import Builder, a_node, a_pod
 from korder.testing.story import START, Story
 

@@ -8,16 +8,16 @@ import pytest
 from korder.api.core import NAMESPACES
 from korder.api.meta import JSON, Kind, Object
 from korder.api.workloads import DAEMON_SETS, DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
-from korder.embedded.simulation.invariant import Invariant
-from korder.embedded.simulation.invariants.leftovers import NoOrphans, NothingHalfGone
-from korder.embedded.simulation.invariants.settled import (
+from korder.embedded.simulation.auditing.invariant import Invariant
+from korder.embedded.simulation.auditing.invariants.leftovers import NoOrphans, NothingHalfGone
+from korder.embedded.simulation.auditing.invariants.settled import (
     DaemonSetsSettle,
     DeploymentsSettle,
     JobsSettle,
     ReplicaSetsSettle,
     StatefulSetsSettle,
 )
-from korder.embedded.simulation.invariants.waiting import BoundPodsRun, NobodyForgotten
+from korder.embedded.simulation.auditing.invariants.waiting import BoundPodsRun, NobodyForgotten
 from korder.testing.builders import Builder, NodeBuilder, PodBuilder, a_node, a_pod
 from korder.testing.story import START, Story
 

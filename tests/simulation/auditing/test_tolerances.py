@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from korder.embedded.simulation.invariant import CALM, Tolerance
+from korder.embedded.simulation.auditing.invariant import CALM, Tolerance
+from korder.embedded.simulation.auditing.tolerances import ON_THE_WIRE, RECOVERY, tolerance_of
 from korder.embedded.simulation.script import Crash, JumpClock, LoseNode, Step, Stop
-from korder.embedded.simulation.tolerances import ON_THE_WIRE, RECOVERY, tolerance_of
 
 
 def allowing(stale: float = 0, late: float = 0, skew: float = 0) -> Tolerance:

@@ -9,13 +9,17 @@ from korder.api import instant
 from korder.api.core import LEASES, NAMESPACES
 from korder.api.meta import JSON
 from korder.api.workloads import DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
-from korder.embedded.simulation.invariant import Invariant, Tolerance
-from korder.embedded.simulation.invariants.headcount import NoneTooMany
-from korder.embedded.simulation.invariants.jobs import CountedOnce, DeadlineKept, ExpiryKept
-from korder.embedded.simulation.invariants.leases import OneHolder
-from korder.embedded.simulation.invariants.rollouts import RolloutInBounds
-from korder.embedded.simulation.invariants.running import FinishedForGood
-from korder.embedded.simulation.invariants.statefulsets import NumbersInOrder
+from korder.embedded.simulation.auditing.invariant import Invariant, Tolerance
+from korder.embedded.simulation.auditing.invariants.headcount import NoneTooMany
+from korder.embedded.simulation.auditing.invariants.jobs import (
+    CountedOnce,
+    DeadlineKept,
+    ExpiryKept,
+)
+from korder.embedded.simulation.auditing.invariants.leases import OneHolder
+from korder.embedded.simulation.auditing.invariants.rollouts import RolloutInBounds
+from korder.embedded.simulation.auditing.invariants.running import FinishedForGood
+from korder.embedded.simulation.auditing.invariants.statefulsets import NumbersInOrder
 from korder.testing.builders import Builder, PodBuilder, a_pod
 from korder.testing.story import START, Story
 

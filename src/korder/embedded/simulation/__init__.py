@@ -6,6 +6,6 @@ One seed gives one script (timed deeds) and one series of faults on the wire; th
     world       simulate(Setup) -> Outcome: server, processes, script and auditor in one loop
     processes   start, crash, stop and resume, restart: each with an empty memory and a clock of its own
     wire, luck  a transport for each caller: delays, faults, crash points; every line of it in the journal
-    auditor     told of every commit; invariants say what must never happen, and what must be true at rest
+    auditing    told of every commit; invariants say what must never happen, and what must be true at rest
     telling     told of every commit too; tells what happened when, as values, JSON and a web page
 """

@@ -23,9 +23,9 @@ from korder.embedded.apiserver.serving.expiry import Expiry
 from korder.embedded.apiserver.storage import Change as Changed, Event, Storage, open_storage
 from korder.embedded.apiserver.view import decoded
 from korder.embedded.simulation import script
-from korder.embedded.simulation.audit import Audit
+from korder.embedded.simulation.auditing.audit import Audit
+from korder.embedded.simulation.auditing.invariant import Invariant
 from korder.embedded.simulation.changes import Change
-from korder.embedded.simulation.invariant import Invariant
 from korder.embedded.simulation.journal import Journal, Sink, checksum
 from korder.embedded.simulation.loop import SimulatedLoop
 from korder.embedded.simulation.luck import Chance, Luck, Planned, Strike, UnluckyTransport

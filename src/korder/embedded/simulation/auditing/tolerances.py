@@ -9,7 +9,7 @@ with another, so what counts is how far its clock ever wanders.
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from korder.embedded.simulation.invariant import CALM, Tolerance
+from korder.embedded.simulation.auditing.invariant import CALM, Tolerance
 from korder.embedded.simulation.script import Crash, JumpClock, Step, Stop
 
 RECOVERY = 30.0

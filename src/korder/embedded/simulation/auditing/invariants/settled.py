@@ -21,11 +21,11 @@ from korder.api.workloads import (
     ReplicaSet,
     StatefulSet,
 )
-from korder.embedded.simulation import facts
+from korder.embedded.simulation.auditing import facts
+from korder.embedded.simulation.auditing.invariant import Broken, Invariant, Kinds
+from korder.embedded.simulation.auditing.invariants.waiting import A_MOMENT
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Subject
-from korder.embedded.simulation.invariant import Broken, Invariant, Kinds
-from korder.embedded.simulation.invariants.waiting import A_MOMENT
-from korder.embedded.simulation.view import View
 
 T = TypeVar("T", bound=HasMetadata)
 Counts = dict[str, tuple[int, int]]

@@ -6,10 +6,10 @@
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from korder.embedded.simulation import accusation
-from korder.embedded.simulation.auditor import Auditor, Violation
+from korder.embedded.simulation.auditing import accusation
+from korder.embedded.simulation.auditing.auditor import Auditor, Violation
+from korder.embedded.simulation.auditing.invariant import Invariant
 from korder.embedded.simulation.changes import Change
-from korder.embedded.simulation.invariant import Invariant
 from korder.embedded.simulation.journal import Journal
 from korder.runtime.clock import Clock, Timer
 

@@ -10,12 +10,18 @@ from datetime import datetime
 from korder.api.core import PODS, Pod
 from korder.api.meta import Key, OwnerReference
 from korder.api.workloads import STATEFUL_SETS, StatefulSet
-from korder.embedded.simulation import facts
+from korder.embedded.simulation.auditing import facts
+from korder.embedded.simulation.auditing.invariant import (
+    CALM,
+    Broken,
+    Finding,
+    Invariant,
+    Tolerance,
+)
+from korder.embedded.simulation.auditing.invariants.binding import USER
+from korder.embedded.simulation.auditing.recent import Recent
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
-from korder.embedded.simulation.invariant import CALM, Broken, Finding, Invariant, Tolerance
-from korder.embedded.simulation.invariants.binding import USER
-from korder.embedded.simulation.recent import Recent
-from korder.embedded.simulation.view import View
 
 
 class NumbersInOrder(Invariant):

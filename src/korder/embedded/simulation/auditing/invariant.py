@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from korder.api.plan import AnyKind
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject
-from korder.embedded.simulation.view import View
 
 Kinds = tuple[AnyKind, ...]
 

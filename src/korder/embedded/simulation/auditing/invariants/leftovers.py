@@ -6,9 +6,9 @@ from typing import Final
 from korder.api import core
 from korder.api.core import NODES, PODS, Pod
 from korder.api.meta import HasMetadata, Key
+from korder.embedded.simulation.auditing.invariant import Broken, Invariant
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Subject
-from korder.embedded.simulation.invariant import Broken, Invariant
-from korder.embedded.simulation.view import View
 
 OURS: Final = frozenset({"foregroundDeletion", "orphan", "batch.kubernetes.io/job-tracking"})
 """Finalizers that the cluster itself takes off."""

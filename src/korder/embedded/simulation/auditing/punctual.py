@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from korder.api.meta import HasMetadata, Key, Kind
-from korder.embedded.simulation.changes import Change, Subject, subject_of
-from korder.embedded.simulation.invariant import (
+from korder.embedded.simulation.auditing.invariant import (
     CALM,
     Broken,
     Finding,
@@ -19,7 +18,8 @@ from korder.embedded.simulation.invariant import (
     Later,
     Tolerance,
 )
-from korder.embedded.simulation.view import View
+from korder.embedded.simulation.auditing.view import View
+from korder.embedded.simulation.changes import Change, Subject, subject_of
 
 T = TypeVar("T", bound=HasMetadata)
 

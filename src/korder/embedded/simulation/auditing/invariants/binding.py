@@ -5,10 +5,16 @@ from collections.abc import Iterable
 from korder.api import scheduling
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import Key
+from korder.embedded.simulation.auditing.invariant import (
+    CALM,
+    Broken,
+    Finding,
+    Invariant,
+    Tolerance,
+)
+from korder.embedded.simulation.auditing.recent import Recent
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
-from korder.embedded.simulation.invariant import CALM, Broken, Finding, Invariant, Tolerance
-from korder.embedded.simulation.recent import Recent
-from korder.embedded.simulation.view import View
 
 USER = "user"
 

@@ -11,12 +11,12 @@ from korder.api import core
 from korder.api.core import NAMESPACES
 from korder.api.meta import Key
 from korder.api.workloads import JOBS, Job
-from korder.embedded.simulation import facts
+from korder.embedded.simulation.auditing import facts
+from korder.embedded.simulation.auditing.invariant import Broken, Finding, Invariant
+from korder.embedded.simulation.auditing.invariants.binding import USER
+from korder.embedded.simulation.auditing.punctual import Punctual
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, subject_of
-from korder.embedded.simulation.invariant import Broken, Finding, Invariant
-from korder.embedded.simulation.invariants.binding import USER
-from korder.embedded.simulation.punctual import Punctual
-from korder.embedded.simulation.view import View
 
 
 class CountedOnce(Invariant):

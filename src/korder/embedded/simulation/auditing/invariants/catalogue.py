@@ -1,7 +1,7 @@
 """All invariants of pods and workloads; the engine hands them to its `Auditor`, domains add theirs."""
 
-from korder.embedded.simulation.invariant import CALM, Invariant, Tolerance
-from korder.embedded.simulation.invariants import (
+from korder.embedded.simulation.auditing.invariant import CALM, Invariant, Tolerance
+from korder.embedded.simulation.auditing.invariants import (
     binding,
     capacity,
     headcount,

@@ -14,8 +14,8 @@ from korder.api import codec
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import JSON, HasMetadata, Key, Kind, Object
 from korder.api.plan import AnyKind
+from korder.embedded.simulation.auditing.rooms import Rooms
 from korder.embedded.simulation.changes import Change, Subject, subject_of
-from korder.embedded.simulation.rooms import Rooms
 
 T = TypeVar("T", bound=HasMetadata)
 

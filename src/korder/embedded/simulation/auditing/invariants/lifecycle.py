@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from korder.api.meta import JSON
+from korder.embedded.simulation.auditing.invariant import Broken, Finding, Invariant
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, subject_of
-from korder.embedded.simulation.invariant import Broken, Finding, Invariant
-from korder.embedded.simulation.view import View
 
 _UNCOUNTED: Final = frozenset({"priorityclasses.scheduling.k8s.io"})
 """Kinds that have a generation and never count it."""

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from korder.api.core import LEASES
+from korder.embedded.simulation.auditing.invariant import Broken, Finding, Invariant
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
-from korder.embedded.simulation.invariant import Broken, Finding, Invariant
-from korder.embedded.simulation.view import View
 
 
 class OneHolder(Invariant):

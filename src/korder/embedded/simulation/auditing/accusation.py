@@ -6,7 +6,7 @@ Pure; the engine knows seed and replay command and finds the last writes in its 
 from collections.abc import Iterable, Sequence
 
 from korder.api import instant
-from korder.embedded.simulation.auditor import Violation
+from korder.embedded.simulation.auditing.auditor import Violation
 
 _WIDTH = 13
 

@@ -7,10 +7,16 @@ exact whole numbers (`api.noderoom`).
 from collections.abc import Iterable
 
 from korder.api.core import NODES, PODS
+from korder.embedded.simulation.auditing.invariant import (
+    CALM,
+    Broken,
+    Finding,
+    Invariant,
+    Tolerance,
+)
+from korder.embedded.simulation.auditing.invariants.binding import is_binding
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
-from korder.embedded.simulation.invariant import CALM, Broken, Finding, Invariant, Tolerance
-from korder.embedded.simulation.invariants.binding import is_binding
-from korder.embedded.simulation.view import View
 
 
 class NoOverbooking(Invariant):

@@ -8,10 +8,10 @@ from korder.api import core, noderoom, scheduling
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import JSON, Key
 from korder.api.noderoom import NodeRoom
-from korder.embedded.simulation import facts
+from korder.embedded.simulation.auditing import facts
+from korder.embedded.simulation.auditing.invariant import Broken, Invariant
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Subject
-from korder.embedded.simulation.invariant import Broken, Invariant
-from korder.embedded.simulation.view import View
 
 A_MOMENT = timedelta(seconds=15)
 """How long it takes until everybody concerned has seen a change and acted; a scheduler may pause for ten seconds before the next try."""

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from korder.api import core
 from korder.api.core import PODS
+from korder.embedded.simulation.auditing.invariant import Broken, Finding, Invariant
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, subject_of
-from korder.embedded.simulation.invariant import Broken, Finding, Invariant
-from korder.embedded.simulation.view import View
 
 
 class FinishedForGood(Invariant):

@@ -11,9 +11,9 @@ from datetime import datetime
 from heapq import heappop, heappush
 from itertools import chain
 
+from korder.embedded.simulation.auditing.invariant import Broken, Finding, Invariant, Later
+from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject
-from korder.embedded.simulation.invariant import Broken, Finding, Invariant, Later
-from korder.embedded.simulation.view import View
 
 
 @dataclass(frozen=True, slots=True)
