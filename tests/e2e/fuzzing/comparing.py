@@ -68,6 +68,9 @@ class Names:
                 made[key] = sorted((self.plain(one) for one in each), key=json.dumps)
             elif key in _STAMPS and isinstance(each, str):
                 made[key] = _TIME.sub("<time>", each)
+            elif key == "finalizers" and "deletionTimestamp" in meta:
+                # A namespace whose deletion begins gets them in any order.
+                made[key] = sorted(each, key=json.dumps)
             elif key == "continue":
                 made[key] = bool(each)
             else:
