@@ -39,9 +39,10 @@ ADMIN = User("system:admin", (MASTERS, AUTHENTICATED))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a server says about itself."""
+    """What a server says about itself, and how often it tells those who watch how far it is."""
 
     address: str = "127.0.0.1:6443"
+    bookmark_seconds: float = 60.0
 
 
 def everybody(headers: Mapping[str, str], action: Action) -> User:
@@ -98,6 +99,7 @@ class ApiServer:
             rng,
             View(storage),
             parts.specials,
+            bookmark_seconds=settings.bookmark_seconds,
         )
         self._definitions = Definitions(self.world)
         self.world.followers[DEFINITIONS] = self._definitions.follow

@@ -18,7 +18,7 @@ from korder.embedded import credentials as keys
 from korder.embedded.actors.machines import Machines
 from korder.embedded.apiserver.access import door as access
 from korder.embedded.apiserver.assembly import Surroundings, assemble
-from korder.embedded.apiserver.server import ApiServer
+from korder.embedded.apiserver.server import ApiServer, Settings
 from korder.embedded.apiserver.serving.expiry import Expiry
 from korder.embedded.apiserver.storage import Change as Changed, Event, Storage, open_storage
 from korder.embedded.apiserver.view import decoded
@@ -39,6 +39,8 @@ from korder.net.inprocess import InProcessTransport
 from korder.runtime.clock import VirtualClock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+_SERVER = Settings(bookmark_seconds=240.0)
+"""Bookmarks are most of what happens in a quiet hour; four minutes are still within what the server remembers."""
 COLLECT_EVERY = 5_000
 """Commits after which garbage is collected."""
 
@@ -158,7 +160,12 @@ class _World:
         made = keys.make(self._clock.now(), rng.randbytes)
         settings = access.Settings(made.signing_key, {made.admin_token: access.ADMIN})
         async with open_storage(None) as storage:
-            server = assemble(storage, Surroundings(access=settings), now=self._clock.now, rng=rng)
+            server = assemble(
+                storage,
+                Surroundings(access=settings, settings=_SERVER),
+                now=self._clock.now,
+                rng=rng,
+            )
             storage.observe(self._committed)
             await server.start()
             try:

@@ -13,6 +13,7 @@ from korder.api.core import Node
 from korder.api.meta import Key
 from korder.api.noderoom import NodeRoom
 from korder.api.selector import Selector
+from korder.embedded.actors.scheduling.filters import Refusal
 from korder.embedded.actors.scheduling.tenants import NO_LOAD, Load, Query, Tenant, Term
 
 _MOST_QUERIES = 256
@@ -26,8 +27,15 @@ class Site:
     room: NodeRoom = field(default_factory=lambda: NodeRoom({}, {}, {}))
     load: Load = NO_LOAD
     tenants: dict[Key, Tenant] = field(default_factory=dict)
+    answers: dict[tuple[tuple[str, int], ...], Refusal | None] = field(default_factory=dict)
+    """What it says, as it is, to pods that ask for room and nothing else."""
     worth: dict[tuple[Load, int, int], int] = field(default_factory=dict)
     """What pods of some demand think of it as it is; most pods are like others, and most sites do not change between two of them."""
+
+    def forget(self) -> None:
+        """Forgets what was worked out: something has changed here."""
+        self.answers.clear()
+        self.worth.clear()
 
 
 class Cluster:
@@ -54,7 +62,7 @@ class Cluster:
         """Takes in a node as it is now, or that it is gone."""
         site = self._sites.setdefault(name, Site())
         site.node = node
-        site.worth.clear()
+        site.forget()
         if node is None:
             del self.nodes[name]
             site.room = NodeRoom({}, site.room.used, site.room.ports)
@@ -73,7 +81,7 @@ class Cluster:
         site = self._sites.setdefault(name, Site())
         site.tenants[tenant.key] = tenant
         site.room = site.room.with_pod(tenant.demand)
-        site.worth.clear()
+        site.forget()
         self._seats[tenant.key] = name
         self._note(tenant, name, 1)
 
@@ -85,7 +93,7 @@ class Cluster:
         site = self._sites[name]
         tenant = site.tenants.pop(key)
         site.room = site.room.without_pod(tenant.demand)
-        site.worth.clear()
+        site.forget()
         self._note(tenant, name, -1)
         self._sweep(name)
         return tenant

@@ -61,14 +61,29 @@ class Trial:
         self.cluster = cluster
         views = (spread.required(tenant, cluster), affinity.around(tenant, cluster))
         self._views: Views = tuple(view for view in views if view is not None)
+        spec, demand = tenant.pod.spec, tenant.demand
+        choosy = self._views or spec.node_selector or spec.affinity or demand.ports
+        self._alike = None if choosy else tuple(demand.amounts.items())
+        """What pods have in common of which nodes think the same; None for those with wishes of their own."""
 
     def scene(self, name: str) -> Scene:
         """A node of the cluster as it is now."""
         return Scene(self.cluster.nodes[name], self.cluster.site(name).room, self._views)
 
     def refusal(self, name: str) -> Refusal | None:
-        """Why the node does not take the pod now."""
-        return self.judge(self.scene(name))
+        """Why the node does not take the pod now; between two pods that are alike most nodes stay as they are, and their answer too."""
+        offer = self.cluster.nodes[name].spec
+        if (
+            self._alike is None
+            or offer.taints
+            or offer.unschedulable
+            or self.cluster.promised(name)
+        ):
+            return self.judge(self.scene(name))
+        answers = self.cluster.site(name).answers
+        if self._alike not in answers:
+            answers[self._alike] = self.judge(self.scene(name))
+        return answers[self._alike]
 
     def judge(self, scene: Scene) -> Refusal | None:
         """Tries a scene with the pods nominated to its node, and without them."""

@@ -78,6 +78,7 @@ class World:
     """What catches up at the start with writes that were not followed before the last end."""
     turns: Turns = field(default_factory=Turns)
     lines: Lines = field(default_factory=Lines)
+    bookmark_seconds: float = 60.0
     _unfinished: set[asyncio.Task[Sequence[Record]]] = field(default_factory=set)
 
     async def write(self, *writes: Write) -> Sequence[Record]:

@@ -16,7 +16,7 @@ from korder.embedded.apiserver.serving.selection import ListOptions
 from korder.embedded.apiserver.storage import Change, Closed, Event, Expired, Record, Watch
 from korder.net.server import Reply
 
-BOOKMARK_SECONDS, BOOKMARK_BEFORE_END = 60.0, 2.0
+BOOKMARK_BEFORE_END = 2.0
 SHORTEST, LONGEST = 1800.0, 3600.0
 """Seconds after which a watch without a timeout of its own ends; chance spreads them."""
 
@@ -63,9 +63,9 @@ class _Watcher:
             return
 
     def _next_mark(self, now: float, end: float) -> float:
-        """When the next bookmark is due: every minute, and once more shortly before the end."""
+        """When the next bookmark is due: every minute or so, and once more shortly before the end."""
         last = end - BOOKMARK_BEFORE_END
-        return min(now + BOOKMARK_SECONDS, last) if now < last else end
+        return min(now + self._call.world.bookmark_seconds, last) if now < last else end
 
     def _patience(self) -> float:
         asked = self._options.timeout or 0
