@@ -120,6 +120,13 @@ def test_a_stopped_process_does_nothing_until_it_is_resumed() -> None:
     assert min(made) > 120
 
 
+def test_of_two_stops_the_longer_counts() -> None:
+    stops = [(20.0, Stop(name, 100.0)) for name in REPLICAS]
+    again = [(30.0, Stop(name, 5.0)) for name in REPLICAS]
+    _, lines = played(*stops, *again, (32.0, order(lines="2")))
+    assert not [when for when in sent_by(REPLICAS, lines) if 20 < when < 120]
+
+
 def test_a_leader_that_was_stopped_for_long_has_lost_its_lease_when_it_wakes_up() -> None:
     outcome, lines = played((20.0, Stop(REPLICAS[0], 150.0)), (20.0, Stop(REPLICAS[1], 5.0)))
     ends = [line for line in lines if " ! ends: " in line]

@@ -121,8 +121,7 @@ class Player:
             case Crash():
                 process.crash(deed.down)
             case Stop():
-                process.stop()
-                asyncio.get_running_loop().call_later(deed.seconds, process.resume)
+                process.stop(deed.seconds)
             case _:
                 process.jump(timedelta(seconds=deed.seconds))
 

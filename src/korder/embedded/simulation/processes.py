@@ -58,6 +58,7 @@ class Process:
         self._seed = seed
         self._journal = journal
         self._freezer = Freezer()
+        self._stopped_until = 0.0
         self._lives = 0
         self._life: asyncio.Task[None] | None = None
         self._wire: Wire | None = None
@@ -83,12 +84,16 @@ class Process:
         self._down_seconds = self._program.restart_seconds if down_seconds is None else down_seconds
         self._end()
 
-    def stop(self) -> None:
-        """Lets it do nothing from now on, not even notice that time passes."""
+    def stop(self, seconds: float) -> None:
+        """Lets it do nothing for so long, not even notice that time passes; of two stops the longer counts."""
+        loop = asyncio.get_running_loop()
+        self._stopped_until = max(self._stopped_until, loop.time() + seconds)
         self._freezer.stopped = True
+        loop.call_at(self._stopped_until, self._resume)
 
-    def resume(self) -> None:
-        self._freezer.resume()
+    def _resume(self) -> None:
+        if asyncio.get_running_loop().time() >= self._stopped_until:
+            self._freezer.resume()
 
     def jump(self, by: timedelta) -> None:
         """Sets its wall clock."""
@@ -116,6 +121,7 @@ class Process:
             self._wire.cut()
         if self._life is not None:
             self._life.cancel()
+        self._stopped_until = 0.0
         self._freezer.resume()
 
     def _judge(self, life: asyncio.Task[None]) -> None:

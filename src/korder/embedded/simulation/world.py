@@ -8,7 +8,7 @@ collected at fixed points of the history, so that finalizers cannot run at momen
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 import gc
@@ -55,6 +55,7 @@ class Setup:
         length: Simulated seconds until faults end.
         settle: Simulated seconds after that, in which the cluster comes to rest.
         programs: What runs beside scheduler, controllers and machines.
+        kinds: API version and kind of what only these programs make, so that garbage of these kinds is collected.
         luck: Which requests are struck by faults; None for nobody's.
         crashes: Crash points at which a process ends, each with how often it is passed before.
         start: The wall clock at the beginning.
@@ -69,6 +70,7 @@ class Setup:
     length: float
     settle: float = 600.0
     programs: Sequence[Program] = ()
+    kinds: Collection[tuple[str, str]] = ()
     luck: Luck | None = None
     crashes: Sequence["CrashPoint"] = ()
     start: datetime = START
@@ -185,7 +187,7 @@ class _World:
 
     async def _history(self, storage: Storage, server: ApiServer, token: str) -> str:
         transport = InProcessTransport(server.handle, {"Authorization": f"Bearer {token}"})
-        kinds = script.kinds(self._setup.script)
+        kinds = script.kinds(self._setup.script) | frozenset(self._setup.kinds)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(Expiry(storage).run())]
             for program in (*cluster_programs(self._machines, kinds), *self._setup.programs):
