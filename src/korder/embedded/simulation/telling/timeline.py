@@ -181,4 +181,4 @@ def clock(at: datetime, start: datetime, end: datetime) -> str:
 
 def lasting(seconds: float) -> str:
     """A length of time as people read it."""
-    return "less than a second" if seconds < 1 else duration.human(int(seconds))
+    return "less than a second" if seconds < 1 else duration.human(round(seconds))
