@@ -86,16 +86,8 @@ class _FrozenHandle(asyncio.Handle):
             super()._run()
 
 
-class _FrozenTimer(asyncio.TimerHandle):
+class _FrozenTimer(_FrozenHandle, asyncio.TimerHandle):
     """A timer of a process that may be stopped when it falls due."""
-
-    freezer: Freezer
-
-    def _run(self) -> None:
-        if self.freezer.stopped:
-            self.freezer.miss(self)
-        else:
-            super()._run()
 
 
 def _run_late(handle: asyncio.Handle) -> None:
