@@ -151,11 +151,15 @@ class _VirtualTimer:
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop that never waits for a timer: when nothing is runnable it is suddenly later."""
+    """An event loop that never waits for a timer: when nothing is runnable it is suddenly later.
 
-    def __init__(self) -> None:
+    A deaf one listens to nothing outside as long as a timer is set: to ask the system in every turn is dear, and a simulation has neither
+    sockets nor threads.
+    """
+
+    def __init__(self, *, deaf: bool = False) -> None:
         self._virtual_time = 0.0
-        super().__init__(_JumpingSelector(self))
+        super().__init__(_JumpingSelector(self, deaf=deaf))
 
     def time(self) -> float:
         return self._virtual_time
@@ -170,14 +174,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 class _JumpingSelector(selectors.DefaultSelector):
     """Looks at files without waiting, and turns a wait for a timer into a jump; waits for real only if no timer is set."""
 
-    def __init__(self, loop: VirtualLoop) -> None:
+    def __init__(self, loop: VirtualLoop, *, deaf: bool) -> None:
         super().__init__()
         self._loop = loop
+        self._deaf = deaf
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
             return super().select(None)
-        ready = super().select(0)
+        ready = [] if self._deaf else super().select(0)
         if not ready and timeout > 0:
             self._loop.jump_to_next_timer()
         return ready

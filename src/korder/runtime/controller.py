@@ -34,6 +34,7 @@ from korder.runtime.events import Recorder
 from korder.runtime.informer import Informer, Informers
 from korder.runtime.metrics import Metrics
 from korder.runtime.queue import QueueClosed, WorkQueue
+from korder.runtime.store import Change
 
 log = structlog.get_logger(__name__)
 
@@ -80,19 +81,20 @@ class Controller:
 
     def follow(self, informer: Informer[T], keys: Keys[T] = own_key) -> None:
         """Takes a turn for `keys` of every object that changes, as it was and as it is."""
-        informer.on_change(
-            lambda change: self._enqueue(key for obj in change.objects for key in keys(obj))
-        )
+
+        def enqueue(change: Change[T]) -> None:
+            for obj in change:
+                if obj is not None:
+                    for key in keys(obj):
+                        self.queue.add(key)
+
+        informer.on_change(enqueue)
 
     async def run(self) -> None:
         """Works until the queue is closed, and then finishes what is under way."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._workers):
                 group.create_task(self._work(), name=f"{self.name} worker")
-
-    def _enqueue(self, keys: Iterable[Key]) -> None:
-        for key in keys:
-            self.queue.add(key)
 
     async def _work(self) -> None:
         while True:

@@ -42,6 +42,9 @@ FREEZER: ContextVar[Freezer | None] = ContextVar("freezer", default=None)
 class SimulatedLoop(VirtualLoop):
     """A virtual loop for several processes."""
 
+    def __init__(self) -> None:
+        super().__init__(deaf=True)
+
     def call_at(
         self,
         when: float,
