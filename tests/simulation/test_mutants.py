@@ -1,6 +1,6 @@
 """A runtime that is broken on purpose is found out by simulation, and the run that shows it becomes a small one.
 
-Each mutant is tried first with the seed at which it was found when this was written, and then with as many as a hundred.
+Each mutant is tried first with a seed at which it was found when this was written, and then with as many as a hundred.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from korder.embedded.simulation.world import Setup, simulate
 
 LENGTH = 1200.0
 SEEDS = 100
-RUNS = 20
+RUNS = 40
 FEW = 50
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -37,7 +37,7 @@ MUTANTS = (
     Mutant(mutants.DropsVersions, 1, frozenset({"requests-are-answered-once"})),
     Mutant(
         mutants.LosesEvents,
-        6,
+        12,
         frozenset(
             {
                 "stores-are-true",
