@@ -343,6 +343,7 @@ async def test_a_budget_keeps_pods_from_being_drained(kubectl: Kubectl, home: st
         assert "Cannot evict pod as it would violate the pod's disruption budget." in refused.err
     finally:
         await ok(kubectl, f"uncordon {node}")
+        await ok(kubectl, "delete pdb web", home)
 
 
 async def test_a_node_is_tainted_and_described(kubectl: Kubectl) -> None:
