@@ -1,0 +1,1 @@
+"""Orders, tickets and guardians: room on nodes, held for pods to come."""
