@@ -47,7 +47,7 @@ imports: $(READY)
 
 e2e: $(READY) ## tests on a real Kubernetes, built once into a cache outside the tree
 	@$(PROGRAMS) && \
-	  $(BIN)/pytest -n 2 --dist loadfile tests/e2e tests/contract -m "not soak"
+	  $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/e2e tests/contract -m "not soak"
 
 test-e2e: e2e
 

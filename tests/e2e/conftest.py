@@ -21,6 +21,16 @@ from korder.testing.controlplane import ControlPlane
 HERE = Path(__file__).parent
 SECONDS = 120
 """What a test may take, unless it says otherwise itself."""
+LONGEST = (
+    "test_informer_truth",
+    "test_kubectl",
+    "test_scheduler",
+    "test_leader_election",
+    "test_cli",
+    "test_apply_agreement",
+    "test_arrivals_agreement",
+)
+"""Modules that take minutes: they begin first, so that at the end nobody waits for one of them."""
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
@@ -31,6 +41,12 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
             node.add_marker(pytest.mark.e2e)
             node.add_marker(pytest.mark.enable_socket)
             node.add_marker(pytest.mark.timeout(SECONDS))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(LONGEST)))
 
 
 @pytest.fixture(scope="session")
