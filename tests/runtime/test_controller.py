@@ -12,9 +12,10 @@ from structlog.testing import capture_logs
 from korder.api import codec
 from korder.api.core import CONFIG_MAPS, NAMESPACES, PODS, ConfigMap
 from korder.api.meta import Key, key_of, owner_reference
-from korder.api.plan import NOTHING, Create, Delete, Notice, Patch, Plan, Post
+from korder.api.plan import NOTHING, Create, Delete, Notice, Patch, Plan, Post, Step
 from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule, writes
 from korder.kube.client import Client
+from korder.kube.errors import ApiError, NotFound
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
 from korder.runtime.store import by_owner
@@ -346,3 +347,41 @@ async def test_a_namespace_that_ends_is_no_failure() -> None:
             await asyncio.sleep(0)
     assert len(tries) > 5
     assert {entry["log_level"] for entry in logged} <= {"debug", "info"}
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["answered", "left to the runtime"])
+async def test_a_refusal_is_answered_by_the_controller_if_it_wants_to(answers: bool) -> None:
+    clock, rng, stop = VirtualClock(), random.Random(1), asyncio.Event()
+    tries: list[datetime] = []
+    told = Plan().then(Create(CONFIG_MAPS, {"metadata": {"name": "told", "namespace": "default"}}))
+
+    def turn(key: Key, now: datetime) -> Plan:
+        if key.name != "default":
+            return NOTHING
+        tries.append(now)
+        bad = {"metadata": {"name": "Not A Name", "namespace": "default"}}
+        return Plan().then(Create(CONFIG_MAPS, bad))
+
+    def refused(key: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
+        assert isinstance(step, Create)
+        assert "Not A Name" in error.message
+        again = now + timedelta(seconds=20)
+        return (told if len(tries) == 1 else Plan()).wake(again) if answers else None
+
+    async with embedded_server(clock) as server, asyncio.TaskGroup() as group:
+        client = server.client()
+        manager = Manager(client, Settings(identity="one"), clock=clock, rng=rng)
+        controller = manager.controller("test", turn, refused=refused)
+        controller.follow(manager.informers.of(NAMESPACES))
+        with capture_logs() as logged:
+            group.create_task(manager.run(stop))
+            await asyncio.sleep(50)
+            stop.set()
+            await asyncio.sleep(0)
+        if answers:
+            assert (await client.get(CONFIG_MAPS, Key("default", "told"))).metadata.uid
+        else:
+            with pytest.raises(NotFound):
+                await client.get(CONFIG_MAPS, Key("default", "told"))
+    assert answers == (len(tries) == 3)
+    assert answers == ("warning" not in {entry["log_level"] for entry in logged})

@@ -4,6 +4,7 @@ A controller is a name, a queue of keys, and a *turn*: a function that looks at 
 `Plan`. The turn writes nothing; this module applies the plan, shows its results to the informers so that the next turn
 reads its own writes, and turns each outcome into what happens next in one place. A conflict is not an error: somebody was
 faster, the turn is taken again on what is true now. Neither is a namespace that ends: what is missing in it will soon not be wanted.
+A refusal is an answer too: a controller that wants to tell people about it says what to do then (decision 0016).
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from datetime import datetime
 import inspect
 from itertools import count
 import random
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import structlog
 
@@ -22,11 +23,16 @@ from korder.api.plan import Create, Delete, Patch, Plan, Post, Step
 from korder.kube.client import Client
 from korder.kube.errors import (
     AlreadyExists,
+    ApiError,
+    BadRequest,
     Conflict,
     Fenced,
+    Forbidden,
+    Invalid,
     KubeError,
     NamespaceEnds,
     NotFound,
+    RequestEntityTooLarge,
     UnknownOutcome,
 )
 from korder.runtime.clock import Clock
@@ -41,8 +47,12 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T", bound=HasMetadata)
 Turn = Callable[[Key, datetime], Plan | Awaitable[Plan]]
 Keys = Callable[[T], Iterable[Key]]
+Refused = Callable[[Key, Step, ApiError, datetime], Plan | None]
+"""What to do instead when the server has said no to a step; None leaves it to the runtime, which tries the turn again."""
 
 _COME_AGAIN = (Conflict, AlreadyExists, NotFound, NamespaceEnds, UnknownOutcome)
+_REFUSALS = (BadRequest, Forbidden, Invalid, RequestEntityTooLarge)
+"""A no to what was asked for; all others are about the moment and pass."""
 _LANES = 16
 """How many steps of one stage run side by side; the client bounds the process as a whole."""
 
@@ -64,10 +74,25 @@ class Machine:
     rng: random.Random
 
 
+class _Failure(NamedTuple):
+    """A step that did not succeed."""
+
+    step: Step
+    error: KubeError
+
+
 class Controller:
     """Runs one domain's turns."""
 
-    def __init__(self, name: str, turn: Turn, machine: Machine, *, workers: int = 16) -> None:
+    def __init__(
+        self,
+        name: str,
+        turn: Turn,
+        machine: Machine,
+        *,
+        workers: int = 16,
+        refused: Refused | None = None,
+    ) -> None:
         self.name = name
         self.queue: WorkQueue[Key] = WorkQueue(machine.clock, machine.rng)
         self._turn = turn
@@ -77,6 +102,7 @@ class Controller:
         self._metrics = machine.metrics
         self._clock = machine.clock
         self._workers = workers
+        self._refused = refused
         self._turns = count(1)
 
     def follow(self, informer: Informer[T], keys: Keys[T] = own_key) -> None:
@@ -114,7 +140,7 @@ class Controller:
     async def _take(self, key: Key) -> str:
         """Takes one turn and decides what follows from how it went."""
         try:
-            await self._act(key)
+            return await self._act(key)
         except Fenced:
             self.queue.retry(key)
             return "fenced"
@@ -135,39 +161,60 @@ class Controller:
                 log.exception("turn failed", controller=self.name, key=str(key), turn=turn)
             self.queue.retry(key)
             return "error"
-        return "success"
 
-    async def _act(self, key: Key) -> None:
+    async def _act(self, key: Key) -> str:
         decided = self._turn(key, self._clock.now())
         plan = await decided if inspect.isawaitable(decided) else decided
+        failure = await self._carry_out(key, plan)
+        if failure is None:
+            return "success"
+        answer = self._answer_to(key, failure)
+        failure = await self._carry_out(key, answer)
+        if failure is not None:
+            raise failure.error
+        return "refused"
+
+    def _answer_to(self, key: Key, failure: "_Failure") -> Plan:
+        """What the controller does about a refusal; whatever it does not answer is raised."""
+        plan, (step, error) = None, failure
+        if self._refused and isinstance(error, _REFUSALS) and not isinstance(error, NamespaceEnds):
+            plan = self._refused(key, step, error, self._clock.now())
+        if plan is None:
+            raise error
+        return plan
+
+    async def _carry_out(self, key: Key, plan: Plan) -> "_Failure | None":
+        """Does what a plan says, up to the first stage with a failure."""
         for stage in plan.stages:
-            await self._apply(stage)
+            failure = await self._apply(stage)
+            if failure is not None:
+                return failure
         for notice in plan.notices:
             self._recorder.record(notice)
         self.queue.forget(key)
         if plan.wake_at is not None:
             self.queue.add_at(key, plan.wake_at)
+        return None
 
-    async def _apply(self, stage: tuple[Step, ...]) -> None:
-        """Applies a stage; every step is tried, the first failure is raised afterwards."""
-        if len(stage) == 1:
-            await self._step(stage[0])
-            return
+    async def _apply(self, stage: tuple[Step, ...]) -> "_Failure | None":
+        """Applies a stage; every step is tried, the first failure is told afterwards."""
         remaining = iter(stage)
-        failures: list[KubeError] = []
+        failures: list[_Failure] = []
 
         async def lane() -> None:
             for step in remaining:
                 try:
                     await self._step(step)
-                except KubeError as failure:
-                    failures.append(failure)
+                except KubeError as error:
+                    failures.append(_Failure(step, error))
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(_LANES, len(stage))):
-                group.create_task(lane())
-        if failures:
-            raise failures[0]
+        if len(stage) == 1:
+            await lane()
+        else:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(_LANES, len(stage))):
+                    group.create_task(lane())
+        return failures[0] if failures else None
 
     async def _step(self, step: Step) -> None:
         verb = type(step).__name__.lower()

@@ -20,7 +20,7 @@ from korder.net.http import Request
 from korder.net.server import Reply, Server, text
 from korder.runtime import metrics as measuring
 from korder.runtime.clock import Clock
-from korder.runtime.controller import Controller, Machine, Turn
+from korder.runtime.controller import Controller, Machine, Refused, Turn
 from korder.runtime.events import Recorder
 from korder.runtime.informer import Informers
 from korder.runtime.leader import USUAL, Leader, Terms
@@ -100,9 +100,19 @@ class Manager:
         """Whether this replica may act right now."""
         return self._leader is None or self._leader.leading
 
-    def controller(self, name: str, turn: Turn, *, workers: int = 16) -> Controller:
-        """Adds a controller; tell it what to follow before the manager runs."""
-        controller = Controller(name, turn, self._machine, workers=workers)
+    @property
+    def client(self) -> Client:
+        """Asks the server itself, for the rare question that the caches cannot answer; writes belong into plans."""
+        return self._machine.client
+
+    def controller(
+        self, name: str, turn: Turn, *, workers: int = 16, refused: Refused | None = None
+    ) -> Controller:
+        """Adds a controller; tell it what to follow before the manager runs.
+
+        `refused` decides what follows when the server says no to a step of its plans.
+        """
+        controller = Controller(name, turn, self._machine, workers=workers, refused=refused)
         self._controllers.append(controller)
         return controller
 
