@@ -10,15 +10,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 import random
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from korder.api import manifests
 from korder.api.core import PODS, Pod
 from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
 from korder.api.meta import JSON, HasMetadata, Key, Kind
 from korder.api.plan import PatchType
-from korder.api.reserve import GUARDIAN_LABEL, GUARDIAN_PRIORITY_CLASS
+from korder.api.reserve import DEFINITIONS, GROUP, GUARDIAN_LABEL, GUARDIAN_PRIORITY_CLASS
 from korder.embedded.actors.kinds import stored_kinds
 from korder.embedded.actors.kubelet import Kubelet
 from korder.embedded.actors.machines import Machines, Shape
@@ -158,8 +159,19 @@ async def scene(clock: Clock, *parts: Part, nodes: int = 3) -> AsyncIterator[Sce
                 stop.set()
 
 
+@cache
+def _definitions() -> tuple[dict[str, JSON], ...]:
+    """The CRDs of this room; to make all of them would be half the time of a test."""
+    ours = {f"{each.kind.plural}.{GROUP}" for each in DEFINITIONS}
+    return tuple(
+        crd
+        for crd in manifests.all_crds()
+        if cast("dict[str, JSON]", crd["metadata"])["name"] in ours
+    )
+
+
 async def _define(client: Client) -> None:
-    for crd in manifests.all_crds():
+    for crd in _definitions():
         meta = crd["metadata"]
         assert isinstance(meta, dict)
         key = Key("", str(meta["name"]))
