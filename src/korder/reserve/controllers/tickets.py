@@ -1,0 +1,169 @@
+"""The ticket controller: gathers all about one ticket, lets the rules decide, and hands their plan to the runtime.
+
+`setup` puts it on a manager; `rules.ticketplan` decides. A turn reads only what its ticket's indexes name, however many tickets there
+are. A pod or node that the caches do not show may only be late: before a ticket is released or a guardian taken for lost, the server
+itself is asked.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from korder.api.core import NAMESPACES, NODES, PODS, Node, Pod
+from korder.api.meta import HasMetadata, Key, Kind, controller_of, key_of, owned_by
+from korder.api.plan import NOTHING, Create, Plan, Step
+from korder.api.reserve import TICKETS, PodReference, Ticket, TicketPhase
+from korder.kube.errors import ApiError, NotFound
+from korder.reserve.rules import guardian, ticketplan
+from korder.reserve.rules.guardian import Options
+from korder.reserve.rules.picture import Picture
+from korder.runtime.informer import Informer
+from korder.runtime.manager import Manager
+from korder.runtime.store import Change
+
+T = TypeVar("T", bound=HasMetadata)
+
+OF_TICKET = "tickets.guardian"
+"""Index of pods: guardians by the UID of their ticket."""
+BY_USER = "tickets.user"
+"""Index of tickets: by the UIDs of the pods that have claimed them."""
+BY_NODE = "tickets.node"
+"""Index of tickets: by the node that holds their room."""
+_CATCH_UP = timedelta(seconds=1)
+"""How long to wait for a cache that is behind."""
+
+
+class Tickets:
+    """Looks after all tickets."""
+
+    def __init__(self, manager: Manager, options: Options | None = None) -> None:
+        self._options = options or Options()
+        self._client = manager.client
+        self._tickets = manager.informers.of(TICKETS)
+        self._pods = manager.informers.of(PODS)
+        self._nodes = manager.informers.of(NODES)
+        self._namespaces = manager.informers.of(NAMESPACES)
+        self._tickets.add_index(BY_USER, _users)
+        self._tickets.add_index(BY_NODE, _node_of)
+        self._pods.add_index(OF_TICKET, _ticket_uid)
+        self._controller = manager.controller(
+            "tickets", self._turn, workers=32, refused=self._refused
+        )
+        self._controller.follow(self._tickets)
+        self._controller.follow(self._pods, self._concerned)
+        self._nodes.on_change(self._node_changed)
+
+    def _concerned(self, pod: Pod) -> Iterable[Key]:
+        """The ticket that a guardian belongs to, and the tickets that a pod uses."""
+        owner = controller_of(pod)
+        if owner is not None and owner.kind == TICKETS.kind:
+            yield Key(pod.metadata.namespace, owner.name)
+        yield from map(key_of, self._tickets.reader.where(BY_USER, pod.metadata.uid))
+
+    def _node_changed(self, change: Change[Node]) -> None:
+        """Heartbeats concern nobody: only a node that comes, goes, or is cordoned does."""
+        old, new = change
+        if old is not None and new is not None and _same(old, new):
+            return
+        for ticket in self._tickets.reader.where(BY_NODE, change.objects[0].metadata.name):
+            self._controller.queue.add(key_of(ticket))
+
+    async def _turn(self, key: Key, now: datetime) -> Plan:
+        ticket = self._tickets.reader.get(key)
+        if ticket is None:
+            return NOTHING
+        guardians = tuple(self._pods.reader.where(OF_TICKET, ticket.metadata.uid))
+        if await self._is_behind(ticket, guardians):
+            return Plan().wake(now + _CATCH_UP)
+        picture = Picture(
+            ticket,
+            self._options,
+            guardians,
+            await self._users(ticket),
+            await self._nodes_of(ticket, guardians),
+            self._free_name(ticket),
+            self._ends(key.namespace),
+            self._is_busy(ticket.status.node_name),
+        )
+        if self._tickets.reader.get(key) is not ticket:
+            return Plan().wake(now)
+        return ticketplan.plan(picture, now)
+
+    def _refused(self, key: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
+        ticket = self._tickets.reader.get(key)
+        if ticket is None or not isinstance(step, Create):
+            return None
+        return ticketplan.refused(ticket, error.message, now)
+
+    async def _is_behind(self, ticket: Ticket, guardians: tuple[Pod, ...]) -> bool:
+        """Says whether the guardian that is said to hold the room exists though it is not to be seen yet."""
+        namespace, _, name = ticket.status.guardian_pod.partition("/")
+        known = any(pod.metadata.name == name for pod in guardians)
+        if ticket.status.phase is not TicketPhase.RESERVED or known or not name:
+            return False
+        pod = await self._find(PODS, self._pods, Key(namespace, name))
+        return pod is not None and owned_by(pod, ticket.metadata.uid)
+
+    async def _users(self, ticket: Ticket) -> dict[str, Pod]:
+        found: dict[str, Pod] = {}
+        for reference in _references(ticket):
+            key = Key(reference.namespace, reference.name)
+            pod = self._pods.reader.get(key)
+            if pod is None or pod.metadata.uid != reference.uid:
+                pod = await self._ask(PODS, key)
+            if pod is not None and pod.metadata.uid == reference.uid:
+                found[reference.uid] = pod
+        return found
+
+    async def _nodes_of(self, ticket: Ticket, guardians: tuple[Pod, ...]) -> dict[str, Node]:
+        names = {ticket.status.node_name, *(pod.spec.node_name for pod in guardians)} - {""}
+        found = {name: await self._find(NODES, self._nodes, Key("", name)) for name in names}
+        return {name: node for name, node in found.items() if node is not None}
+
+    async def _find(self, kind: Kind[T], informer: Informer[T], key: Key) -> T | None:
+        return informer.reader.get(key) or await self._ask(kind, key)
+
+    async def _ask(self, kind: Kind[T], key: Key) -> T | None:
+        try:
+            return await self._client.get(kind, key)
+        except NotFound:
+            return None
+
+    def _free_name(self, ticket: Ticket) -> str:
+        space, taken = ticket.metadata.namespace, self._pods.reader.get
+        return next(name for name in guardian.names(ticket) if taken(Key(space, name)) is None)
+
+    def _is_busy(self, node: str) -> bool:
+        """Says whether room is being handed over on the node."""
+        there = self._tickets.reader.where(BY_NODE, node) if node else ()
+        return any(ticket.status.phase is TicketPhase.CLAIMING for ticket in there)
+
+    def _ends(self, name: str) -> bool:
+        namespace = self._namespaces.reader.get(Key("", name))
+        return namespace is not None and namespace.metadata.deletion_timestamp is not None
+
+
+def _references(ticket: Ticket) -> tuple[PodReference, ...]:
+    """The pods that have a ticket's room; those of a hand-over in progress are not ours to judge."""
+    status = ticket.status
+    if status.phase is TicketPhase.CLAIMING or status.phase in ticketplan.FINISHED:
+        return ()
+    claimed = (status.claimed_by,) if status.claimed_by is not None else ()
+    return (*claimed, *status.shared_by)
+
+
+def _users(ticket: Ticket) -> Iterable[str]:
+    return (reference.uid for reference in _references(ticket))
+
+
+def _node_of(ticket: Ticket) -> Iterable[str]:
+    return (ticket.status.node_name,) if ticket.status.node_name else ()
+
+
+def _ticket_uid(pod: Pod) -> Iterable[str]:
+    owner = controller_of(pod)
+    return (owner.uid,) if owner is not None and owner.kind == TICKETS.kind else ()
+
+
+def _same(old: Node, new: Node) -> bool:
+    return old.metadata.uid == new.metadata.uid and old.spec.unschedulable == new.spec.unschedulable

@@ -1,0 +1,91 @@
+"""The instants of a ticket: when its guardian is due, its clock starts, its hold ends, and it is removed.
+
+`ticketplan` asks; it calls nothing. The clock starts at `startTime`, at the window's start or at the firing, otherwise when the ticket
+is first Reserved, and then never stops (rule 1). All instants follow from the ticket alone, so edits of `duration` count at once,
+in both directions.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from korder.api import duration, instant
+from korder.api.reserve import (
+    DEFAULT_DURATION,
+    LEAD_TIME_ANNOTATION,
+    SCHEDULED_TIME_ANNOTATION,
+    STANDING_ANNOTATION,
+    CleanupPolicy,
+    Ticket,
+)
+
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+_LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+def starts_at(ticket: Ticket) -> datetime | None:
+    """The instant for which the hold was ordered; None is as soon as possible."""
+    return ticket.spec.starts_at or _firing(ticket)
+
+
+def guardian_due(ticket: Ticket) -> datetime | None:
+    """When the guardian is placed: by the lead time before the start; None is at once."""
+    start = starts_at(ticket)
+    return None if start is None else shifted(start, -_lead_time(ticket))
+
+
+def activation(ticket: Ticket) -> datetime | None:
+    """When the clock started or will start; None while nobody can know."""
+    return starts_at(ticket) or ticket.status.activation_time
+
+
+def length(ticket: Ticket) -> timedelta:
+    """How long the room is held for somebody to claim it."""
+    spec = ticket.spec
+    text = spec.window.duration if spec.window is not None else spec.duration
+    return duration.parse(text or DEFAULT_DURATION).timedelta
+
+
+def expiration(ticket: Ticket, start: datetime | None, now: datetime) -> datetime | None:
+    """When the hold ends whose clock starts at `start`; that of a standing ticket is always yet to come."""
+    if start is None:
+        return None
+    span = length(ticket)
+    if not is_standing(ticket) or now < start:
+        return shifted(start, span)
+    return shifted(start, span * ((now - start) // span + 1))
+
+
+def is_standing(ticket: Ticket) -> bool:
+    """Says whether the ticket is renewed in place for ever, as those of DaemonSet mode are."""
+    return ticket.metadata.annotations.get(STANDING_ANNOTATION) == "true"
+
+
+def removal_due(ticket: Ticket) -> datetime | None:
+    """When a ticket that has ended is deleted; None is never."""
+    ended, lifecycle = ticket.status.finished_time, ticket.spec.lifecycle
+    if ended is None or lifecycle.cleanup_policy is CleanupPolicy.RETAIN:
+        return None
+    return shifted(ended, timedelta(seconds=lifecycle.ttl_seconds_after_finished))
+
+
+def shifted(at: datetime, by: timedelta) -> datetime:
+    """Adds a length of time; what lies beyond all calendars is their first or last instant."""
+    try:
+        return at + by
+    except OverflowError:
+        return _LATEST if by > timedelta() else _EARLIEST
+
+
+def _firing(ticket: Ticket) -> datetime | None:
+    text = ticket.metadata.annotations.get(SCHEDULED_TIME_ANNOTATION, "")
+    try:
+        return instant.parse(text) if text else None
+    except instant.InvalidInstant:
+        return None
+
+
+def _lead_time(ticket: Ticket) -> timedelta:
+    text = ticket.metadata.annotations.get(LEAD_TIME_ANNOTATION, "")
+    try:
+        return max(duration.parse(text).timedelta, timedelta()) if text else timedelta()
+    except duration.InvalidDuration:
+        return timedelta()

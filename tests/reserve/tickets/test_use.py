@@ -1,0 +1,249 @@
+"""What becomes of a ticket when its pods end: released, returned, or lost; shared by several; deleted (S16, S18, rules 2, 3, 10, 11, 13)."""
+
+from datetime import timedelta
+from typing import cast
+
+from tests.reserve.scene import Scene, scene
+from tests.reserve.tickets.words import (
+    CLAIMED,
+    RELEASED,
+    RESERVED,
+    a_pod_on,
+    a_sized_ticket,
+    begin_claim,
+    claim,
+    told,
+    write_status,
+)
+
+from korder.api.core import NAMESPACES, PODS, Pod
+from korder.api.meta import JSON, Key
+from korder.api.reserve import GUARDIAN_LABEL, TICKETS, Reason, Ticket, TicketPhase
+from korder.reserve.controllers.tickets import Tickets
+from korder.reserve.rules import guardian
+from korder.runtime.clock import Clock
+from korder.testing.builders import Builder, a_ticket
+
+
+async def end(cluster: Scene, pod: Pod, phase: str) -> None:
+    body: JSON = {"status": {"phase": phase}}
+    key = Key("default", pod.metadata.name)
+    await cluster.client.patch(PODS, key, body, subresource="status")
+
+
+def returning(built: Builder[Ticket]) -> Builder[Ticket]:
+    return built.but({"spec": {"afterUse": "Reserve"}})
+
+
+async def test_a_ticket_is_released_when_its_pod_has_ended_s16(clock: Clock) -> None:
+    async with scene(clock, Tickets) as cluster:
+        names = ("deleted", "failed", "succeeded", "vanished")
+        await cluster.put(*map(a_sized_ticket, names))
+        users = {name: await claim(cluster, name) for name in names}
+        claimed = await cluster.until(TICKETS, "failed", CLAIMED)
+        await cluster.pass_time(1)
+        claimed = await cluster.until(TICKETS, "failed", CLAIMED)
+        assert claimed.status.utilization_rate == "100%"
+        assert await cluster.guardians() == []
+        await cluster.delete(PODS, users["deleted"].metadata.name)
+        await end(cluster, users["failed"], "Failed")
+        await end(cluster, users["succeeded"], "Succeeded")
+        await cluster.end()
+        await cluster.delete(PODS, users["vanished"].metadata.name)
+        await cluster.gone(PODS, users["vanished"].metadata.name)
+        await cluster.restart()
+        for name in names:
+            ended = await cluster.until(TICKETS, name, RELEASED)
+            assert ended.status.finished_time is not None
+            assert ended.status.claimed_by is not None
+            assert "Released" in await told(cluster, name)
+
+
+async def test_a_pod_of_the_same_name_is_not_the_one_that_claimed_s16(clock: Clock) -> None:
+    async with scene(clock, Tickets) as cluster:
+        await cluster.put(a_sized_ticket("t"))
+        user = await claim(cluster, "t")
+        await cluster.end()
+        await cluster.delete(PODS, user.metadata.name)
+        await cluster.gone(PODS, user.metadata.name)
+        await cluster.put(a_pod_on(user.spec.node_name, user.metadata.name))
+        await cluster.restart()
+        await cluster.until(TICKETS, "t", RELEASED)
+
+
+async def test_a_claimed_ticket_outlives_its_duration_and_then_is_released_rule_3(
+    clock: Clock,
+) -> None:
+    async with scene(clock, Tickets) as cluster:
+        await cluster.put(
+            a_sized_ticket("consume", duration="5s"), returning(a_sized_ticket("t", duration="5s"))
+        )
+        users = [await claim(cluster, name) for name in ("consume", "t")]
+        await cluster.pass_time(20)
+        for name, user in zip(("consume", "t"), users, strict=True):
+            ticket = await cluster.get(TICKETS, name)
+            assert ticket is not None
+            assert ticket.status.phase is TicketPhase.CLAIMED
+            await cluster.delete(PODS, user.metadata.name)
+        for name in ("consume", "t"):
+            await cluster.until(TICKETS, name, RELEASED)
+        await cluster.pass_time(2)
+        assert await cluster.guardians() == []
+
+
+async def test_a_ticket_takes_its_room_back_although_others_wait_for_it_rule_10(
+    clock: Clock,
+) -> None:
+    """S16 with afterUse Reserve: the returning guardian waits nominated and gets the room that a crowd wants."""
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        await cluster.put(returning(a_sized_ticket("t", cpu="4")))
+        held = await cluster.until(TICKETS, "t", RESERVED)
+        user = await claim(cluster, "t", a_pod_on("node-1", "user", cpu="4"))
+        await cluster.put(*(a_pod_on("node-1", f"rival-{n}", cpu="2") for n in range(4)))
+        await cluster.pass_time(2)
+        await cluster.delete(PODS, "user")
+        back = await cluster.until(TICKETS, "t", RESERVED)
+        assert back.status.node_name == user.spec.node_name
+        assert back.status.expiration_time == held.status.expiration_time
+        assert back.status.claimed_by is None
+        assert "Returning" in await told(cluster, "t")
+        rivals = [await cluster.get(PODS, f"rival-{n}") for n in range(4)]
+        assert [rival.spec.node_name for rival in rivals if rival is not None] == [""] * 4
+
+
+async def test_room_that_somebody_took_is_lost_and_held_elsewhere_rule_10(clock: Clock) -> None:
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        await cluster.put(returning(a_sized_ticket("t", cpu="4")))
+        user = await claim(cluster, "t", a_pod_on("node-1", "user", cpu="4"))
+        await cluster.end()
+        await end(cluster, user, "Succeeded")
+        await cluster.put(a_pod_on("node-1", "thief", cpu="1"))
+        await cluster.until(PODS, "thief", lambda pod: bool(pod.spec.node_name))
+        await cluster.restart()
+        lost = await cluster.until(TICKETS, "t", lambda t: t.status.reason == Reason.LOST)
+        assert lost.status.phase is TicketPhase.PENDING
+        cluster.add_node("node-2")
+        back = await cluster.until(TICKETS, "t", RESERVED)
+        assert back.status.node_name == "node-2"
+        assert len(await cluster.guardians()) == 1
+
+
+async def share(cluster: Scene, name: str, pod: str, cpu: str) -> Pod:
+    """Gives a pod its part of a reusable ticket as a hand-over does, with the smaller guardian in the place of the larger."""
+    ticket = await cluster.until(TICKETS, name, RESERVED)
+    node = ticket.status.node_name
+    await begin_claim(cluster, name)
+    for held in await cluster.guardians():
+        await cluster.delete(PODS, held.metadata.name)
+        await cluster.gone(PODS, held.metadata.name)
+    await cluster.put(a_pod_on(node, pod, cpu))
+    found = await cluster.until(PODS, pod, lambda each: bool(each.spec.node_name))
+    part: JSON = {
+        "namespace": "default",
+        "name": pod,
+        "uid": found.metadata.uid,
+        "requests": {"cpu": cpu},
+    }
+    before = [
+        {"namespace": s.namespace, "name": s.name, "uid": s.uid, "requests": dict(s.requests)}
+        for s in ticket.status.shared_by
+    ]
+    shares = cast("JSON", [*before, part])
+    await write_status(cluster, name, {"phase": "Pending", "sharedBy": shares, "guardianPod": None})
+    return found
+
+
+async def held_cpu(cluster: Scene) -> list[str]:
+    return [str(guardian.holds(pod)["cpu"]) for pod in await cluster.guardians()]
+
+
+async def test_pods_share_a_reusable_ticket_and_the_rest_stays_held_s18(clock: Clock) -> None:
+    """Rule 11, as far as it is the ticket's: what is left has a guardian, and a share that ends goes back."""
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        await cluster.put(a_sized_ticket("t", cpu="4").but({"spec": {"allocateOnce": False}}))
+        first = await share(cluster, "t", "first", "1")
+        ticket = await cluster.until(TICKETS, "t", RESERVED)
+        assert ticket.status.utilization_rate == "25%"
+        assert await held_cpu(cluster) == ["3"]
+        second = await share(cluster, "t", "second", "3")
+        full = await cluster.until(TICKETS, "t", CLAIMED)
+        assert full.status.utilization_rate == "100%"
+        assert await cluster.guardians() == []
+        await cluster.put(*(a_pod_on("node-1", f"rival-{n}", cpu="1") for n in range(3)))
+        await cluster.delete(PODS, first.metadata.name)
+        again = await cluster.until(TICKETS, "t", RESERVED)
+        assert [share.name for share in again.status.shared_by] == ["second"]
+        assert await held_cpu(cluster) == ["1"]
+        await end(cluster, second, "Succeeded")
+        whole = await cluster.until(TICKETS, "t", lambda t: RESERVED(t) and not t.status.shared_by)
+        assert whole.status.utilization_rate == "0%"
+        await cluster.pass_time(2)
+        assert await held_cpu(cluster) == ["4"]
+
+
+async def test_a_shared_ticket_that_expires_lets_its_pods_stay_rule_3(clock: Clock) -> None:
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        built = a_sized_ticket("t", cpu="2", duration="10s")
+        await cluster.put(built.but({"spec": {"allocateOnce": False}}))
+        pod = await share(cluster, "t", "user", "1")
+        await cluster.until(TICKETS, "t", RESERVED)
+        await cluster.pass_time(12)
+        ticket = await cluster.until(TICKETS, "t", CLAIMED)
+        assert len(ticket.status.shared_by) == 1
+        assert await cluster.guardians() == []
+        await cluster.delete(PODS, pod.metadata.name)
+        await cluster.until(TICKETS, "t", RELEASED)
+
+
+async def test_a_deleted_ticket_takes_its_guardian_along_but_not_its_pod(clock: Clock) -> None:
+    async with scene(clock, Tickets) as cluster:
+        await cluster.put(a_ticket("held"), a_sized_ticket("used"), a_ticket("claiming"))
+        await claim(cluster, "used")
+        for name in ("held", "claiming"):
+            await cluster.until(TICKETS, name, RESERVED)
+        await begin_claim(cluster, "claiming")
+        for name in ("held", "used", "claiming"):
+            await cluster.delete(TICKETS, name)
+        for name in ("held", "used"):
+            await cluster.gone(TICKETS, name)
+        pods = {pod.metadata.name for pod in await cluster.all(PODS, "default")}
+        assert pods == {"user-of-used", "korder-guardian-claiming"}
+        assert (await told(cluster, "held"))[-1] == "Deleted"
+
+        # Rule 2: what is being handed over waits for the end of that, and is then judged.
+        waiting = await cluster.get(TICKETS, "claiming")
+        assert waiting is not None
+        await write_status(cluster, "claiming", {"phase": "Reserved"})
+        await cluster.gone(TICKETS, "claiming")
+        assert await cluster.guardians() == []
+
+
+async def test_expiry_waits_for_a_hand_over_rule_2(clock: Clock) -> None:
+    async with scene(clock, Tickets) as cluster:
+        await cluster.put(a_ticket("t", "5s"))
+        await cluster.until(TICKETS, "t", RESERVED)
+        await begin_claim(cluster, "t")
+        await cluster.pass_time(10)
+        ticket = await cluster.get(TICKETS, "t")
+        assert ticket is not None
+        assert ticket.status.phase is TicketPhase.CLAIMING
+        assert len(await cluster.guardians()) == 1
+        await write_status(cluster, "t", {"phase": "Pending"})
+        ended = await cluster.until(TICKETS, "t", lambda t: t.status.finished_time is not None)
+        assert ended.status.phase is TicketPhase.EXPIRED
+
+
+async def test_a_namespace_that_ends_takes_its_tickets_along_rule_13(clock: Clock) -> None:
+    async with scene(clock, Tickets) as cluster:
+        await cluster.client.create(NAMESPACES, {"metadata": {"name": "team"}})
+        await cluster.put(a_ticket("a").in_namespace("team"), a_ticket("b").in_namespace("team"))
+        for name in ("a", "b"):
+            await cluster.until(TICKETS, name, RESERVED, "team")
+        await cluster.client.patch(
+            TICKETS, Key("team", "b"), {"status": {"phase": "Claiming"}}, subresource="status"
+        )
+        began = clock.now()
+        await cluster.delete(NAMESPACES, "team")
+        await cluster.gone(NAMESPACES, "team")
+        assert clock.now() - began <= timedelta(seconds=60)
+        assert await cluster.all(PODS, labels=f"{GUARDIAN_LABEL}=true") == []
