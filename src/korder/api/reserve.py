@@ -25,6 +25,9 @@ VERSION = "v1alpha1"
 DEFAULT_DURATION = "24h"
 """How long a ticket holds its room when nobody says."""
 
+MOST_WINDOWS = 1_000
+"""Windows of one order that can be open at a time."""
+
 DEFAULT_REQUESTS: Mapping[str, str] = {"cpu": "100m", "memory": "128Mi"}
 """How much room a ticket holds when nobody says, be it that requests are absent or empty."""
 
@@ -453,7 +456,10 @@ class OrderStatus(Base):
     made_index: Annotated[
         shapes.Count, doc("All tickets with a lower number have been made, or are not wanted.")
     ] = 0
-    pools: Annotated[tuple[TicketPool, ...], doc("The tickets that can still be claimed.")] = ()
+    pools: Annotated[
+        tuple[TicketPool, ...],
+        doc("The tickets that can still be claimed.", max_items=MOST_WINDOWS),
+    ] = ()
     opened: Annotated[bool, doc("Whether minAvailable was once reached.")] = False
     last_schedule_time: Annotated[datetime | None, doc("The last firing acted on.")] = None
     next_schedule_time: Annotated[datetime | None, doc("The next firing.")] = None

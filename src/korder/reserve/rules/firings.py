@@ -5,12 +5,13 @@
 (rule 4), a Recurring one only to its own beginning, because its pool is made then (rule 5).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from korder.api import instant
 from korder.api.plan import EventType, Notice
-from korder.api.reserve import ORDERS, Order, OrderReason, OverlapPolicy, StrategyType
+from korder.api.reserve import MOST_WINDOWS, ORDERS, Order, OrderReason, OverlapPolicy, StrategyType
 from korder.reserve.rules import schedule, strategies
 
 
@@ -33,8 +34,8 @@ class Timetable:
     notices: tuple[Notice, ...] = ()
 
 
-def timetable(order: Order, now: datetime, open_until: datetime | None) -> Timetable:
-    """Decides about the firing that is due; `open_until` is when the last open window closes.
+def timetable(order: Order, now: datetime, ends: Sequence[datetime] = ()) -> Timetable:
+    """Decides about the firing that is due; `ends` are when the open windows close.
 
     Raises:
         InvalidSchedule: the schedule says nothing.
@@ -50,7 +51,7 @@ def timetable(order: Order, now: datetime, open_until: datetime | None) -> Timet
     quiet = Timetable(before, following=following, look_at=following - lead)
     if at is None:
         return quiet
-    why_not = _hindrance(order, at, now, open_until)
+    why_not = _hindrance(order, at, now, ends)
     missed = "" if why_not else _passed_over(order, at, times)
     told = [why_not] if why_not else [(OrderReason.FIRED, f"fired for {instant.render(at)}")]
     if missed:
@@ -64,19 +65,20 @@ def closes(order: Order, firing: datetime) -> datetime:
     return firing + strategies.hold(order.spec.template.spec)
 
 
-def _since(order: Order, now: datetime) -> datetime | None:
+def _since(order: Order, now: datetime) -> datetime:
     """The instant after which a firing counts."""
     strategy, before = strategies.of(order), order.status.last_schedule_time
     if before is not None:
         return before
+    created = order.metadata.creation_timestamp or now
     if strategy.type is StrategyType.RECURRING:
-        return order.metadata.creation_timestamp or now
+        return created
     late = timedelta(seconds=strategy.starting_deadline_seconds, microseconds=1)
-    return now - late
+    return min(created, now - late)
 
 
 def _hindrance(
-    order: Order, at: datetime, now: datetime, open_until: datetime | None
+    order: Order, at: datetime, now: datetime, ends: Sequence[datetime]
 ) -> tuple[OrderReason, str] | None:
     """Why nothing is made for a firing; None if nothing speaks against it."""
     strategy = strategies.of(order)
@@ -89,9 +91,11 @@ def _hindrance(
     if closes(order, at) <= now:
         told = f"missed the firing of {instant.render(at)}, whose window is over"
         return OrderReason.FIRING_MISSED, told
-    if strategy.overlap_policy is OverlapPolicy.FORBID and open_until and open_until > at:
-        until = instant.render(open_until)
-        told = f"left out the firing of {instant.render(at)}: a window is open until {until}"
+    most = 1 if strategy.overlap_policy is OverlapPolicy.FORBID else MOST_WINDOWS
+    overlapping = [end for end in ends if end > at]
+    if len(overlapping) >= most:
+        until = f"{len(overlapping)} open until {instant.render(max(overlapping))}"
+        told = f"left out the firing of {instant.render(at)}: of {most} windows at a time there are {until}"
         return OrderReason.WINDOWS_OVERLAP, told
     return None
 

@@ -72,7 +72,7 @@ def plan(picture: Picture) -> Plan:
     accounts = _reckoned(picture)
     ends = [firings.closes(order, each.firing) for each in accounts if each.firing is not None]
     try:
-        times = firings.timetable(order, picture.now, max(ends, default=None))
+        times = firings.timetable(order, picture.now, ends)
     except schedule.InvalidSchedule as wrong:
         return _failed(picture, str(wrong))
     books = Books(accounts, times, order.status.next_index)
