@@ -25,6 +25,9 @@ VERSION = "v1alpha1"
 DEFAULT_DURATION = "24h"
 """How long a ticket holds its room when nobody says."""
 
+MOST_WINDOWS = 1_000
+"""Windows of one order that can be open at a time."""
+
 DEFAULT_REQUESTS: Mapping[str, str] = {"cpu": "100m", "memory": "128Mi"}
 """How much room a ticket holds when nobody says, be it that requests are absent or empty."""
 
@@ -69,6 +72,9 @@ TICKET_CLAIMED_ANNOTATION = "korder.dev/ticket-claimed"
 TICKET_NODE_ANNOTATION = "korder.dev/ticket-node"
 """Written by us, never read as a request."""
 
+TERMS_ANNOTATION = "korder.dev/terms"
+"""On a ticket: what its order last said about its duration and its use, so that edits by hand stay."""
+
 ORDER_FINALIZER = "korder.dev/order-finalizer"
 TICKET_FINALIZER = "korder.dev/ticket-finalizer"
 
@@ -111,6 +117,31 @@ class Reason(StrEnum):
     QUOTA_EXCEEDED = "QuotaExceeded"
     ROLLOUT_BLOCKED = "RolloutBlocked"
     NO_ELIGIBLE_NODE = "NoEligibleNode"
+
+
+class OrderReason(StrEnum):
+    """How an order stands, and what it has done."""
+
+    ALL_HELD = "AllHeld"
+    TICKETS_WAIT = "TicketsWait"
+    CLOSED = "Closed"
+    BETWEEN_WINDOWS = "BetweenWindows"
+    COMPLETE = "Complete"
+    NOT_COMPLETE = "NotComplete"
+    SETTLED = "Settled"
+    WORKING = "Working"
+    ROLLING_OUT = "RollingOut"
+    PAUSED = "Paused"
+    DELETING = "Deleting"
+    INVALID_SCHEDULE = "InvalidSchedule"
+    NO_FAILURE = "NoFailure"
+    TICKETS_CREATED = "TicketsCreated"
+    TICKETS_DELETED = "TicketsDeleted"
+    FIRED = "Fired"
+    FIRING_MISSED = "FiringMissed"
+    WINDOWS_OVERLAP = "WindowsOverlap"
+    GAP = "GapBetweenTickets"
+    REPLICAS_IGNORED = "ReplicasIgnored"
 
 
 class StrategyType(StrEnum):
@@ -408,6 +439,15 @@ class OrderSpec(Base):
     ] = None
 
 
+class TicketPool(Base):
+    """Unclaimed tickets of an order that stand together: all of them, or those of one window."""
+
+    firing: Annotated[datetime | None, doc("The firing that opened the window.")] = None
+    members: Annotated[str, doc("The numbers of the tickets, such as 0-2,5.")] = ""
+    size: Annotated[shapes.Int32, doc("Unclaimed tickets there should be now.")] = 0
+    owed: Annotated[shapes.Int32, doc("Tickets that the next firing will replace.")] = 0
+
+
 class OrderStatus(Base):
     """What has become of an order."""
 
@@ -423,11 +463,21 @@ class OrderStatus(Base):
     updated_replicas: Annotated[shapes.Int32, doc("Tickets made from the present template.")] = 0
     issued_replicas: Annotated[
         shapes.Int32,
-        doc("The most replicas that tickets were ever issued for; only more issues more."),
+        doc(
+            "The replicas that tickets were issued for; only more issues more. It falls with replicas,"
+            " but not where OneTime meets Never."
+        ),
     ] = 0
     next_index: Annotated[
         shapes.Count, doc("The number in the name of the next ticket; none is used twice.")
     ] = 0
+    made_index: Annotated[
+        shapes.Count, doc("All tickets with a lower number have been made, or are not wanted.")
+    ] = 0
+    pools: Annotated[
+        tuple[TicketPool, ...],
+        doc("The tickets that can still be claimed.", max_items=MOST_WINDOWS),
+    ] = ()
     opened: Annotated[bool, doc("Whether minAvailable was once reached.")] = False
     last_schedule_time: Annotated[datetime | None, doc("The last firing acted on.")] = None
     next_schedule_time: Annotated[datetime | None, doc("The next firing.")] = None

@@ -1,0 +1,77 @@
+"""Keeps the tickets of every order: gathers an order and what it owns, asks the rules, and lets the runtime apply the plan.
+
+Upstream: `setup` puts it on a manager. Downstream: `rules.orderplan`, `rules.daemonplan` for DaemonSet mode, `rules.orderend`. Tickets
+belong to an order by the UID of their owner reference, never by label. A change of a ticket is looked at a breath later, together with
+what follows it: of a thousand tickets that become Reserved an order hears a few times, not a thousand.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import datetime
+
+from korder.api.meta import Key, controller_of
+from korder.api.plan import NOTHING, Plan
+from korder.api.reserve import ORDERS, TICKETS, Ticket
+from korder.reserve.rules import orderend, orderplan
+from korder.reserve.rules.orderplan import Picture
+from korder.runtime.manager import Manager
+from korder.runtime.store import Change
+
+BREATH = 0.25
+"""Seconds between a change of a ticket and the look at its order."""
+_OWNER = "owner"
+
+
+class Orders:
+    """Runs all orders."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._orders = manager.informers.of(ORDERS)
+        self._tickets = manager.informers.of(TICKETS)
+        self._tickets.add_index(_OWNER, _by_owner)
+        self._soon: set[Key] = set()
+        self._controller = manager.controller("orders", self._turn)
+        self._controller.follow(self._orders)
+        self._tickets.on_change(self._ticket_changed)
+
+    def _turn(self, key: Key, now: datetime) -> Plan:
+        order = self._orders.reader.get(key)
+        if order is None:
+            return NOTHING
+        tickets = tuple(self._tickets.reader.where(_OWNER, order.metadata.uid))
+        if order.metadata.deletion_timestamp is not None:
+            return orderend.ending(order, tickets)
+        beginning = orderend.beginning(order)
+        if beginning is not None:
+            return beginning
+
+        def taken(name: str) -> bool:
+            return self._tickets.reader.get(Key(key.namespace, name)) is not None
+
+        return orderplan.plan(Picture(order, tickets, now, taken))
+
+    def _ticket_changed(self, change: Change[Ticket]) -> None:
+        for ticket in change.objects:
+            for key in _order_of(ticket):
+                self._look_soon(key)
+
+    def _look_soon(self, key: Key) -> None:
+        if key not in self._soon:
+            self._soon.add(key)
+            asyncio.get_running_loop().call_later(BREATH, self._look, key)
+
+    def _look(self, key: Key) -> None:
+        self._soon.discard(key)
+        self._controller.queue.add(key)
+
+
+def _by_owner(ticket: Ticket) -> Iterable[str]:
+    """Index: the UID of whoever manages the ticket."""
+    owner = controller_of(ticket)
+    return () if owner is None else (owner.uid,)
+
+
+def _order_of(ticket: Ticket) -> Iterable[Key]:
+    owner = controller_of(ticket)
+    if owner is not None and owner.kind == ORDERS.kind:
+        yield Key(ticket.metadata.namespace, owner.name)

@@ -1,0 +1,46 @@
+"""Steps and notices that plans of orders share: a ticket goes, and people are told of what was made and what went.
+
+`orderplan` and `daemonplan` call it; it calls nothing. One Event tells of all tickets of a turn, because a thousand would be dropped.
+"""
+
+from collections.abc import Sequence
+
+from korder.api.meta import key_of
+from korder.api.plan import Create, Delete, Notice
+from korder.api.reserve import ORDERS, TICKETS, Order, OrderReason, Ticket
+
+_NAMED = 5
+
+
+def removal(ticket: Ticket) -> Delete:
+    """Deletes exactly the ticket that was judged: one that has been claimed meanwhile is another version."""
+    meta = ticket.metadata
+    return Delete(TICKETS, key_of(ticket), meta.uid, resource_version=meta.resource_version)
+
+
+def told_made(order: Order, made: Sequence[Create]) -> tuple[Notice, ...]:
+    """Tells of tickets that were made."""
+    names = [str(_name(each)) for each in made]
+    return _told(order, OrderReason.TICKETS_CREATED, "made", names)
+
+
+def told_gone(order: Order, gone: Sequence[Ticket], why: str) -> tuple[Notice, ...]:
+    """Tells of tickets that were deleted."""
+    names = [ticket.metadata.name for ticket in gone]
+    return _told(order, OrderReason.TICKETS_DELETED, "deleted", names, f": {why}")
+
+
+def _told(
+    order: Order, reason: OrderReason, verb: str, names: Sequence[str], why: str = ""
+) -> tuple[Notice, ...]:
+    if not names:
+        return ()
+    listed = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    number = "a ticket" if len(names) == 1 else f"{len(names)} tickets"
+    return (Notice(ORDERS, order, reason.value, f"{verb} {number} ({listed}){why}"),)
+
+
+def _name(step: Create) -> object:
+    body = step.body
+    meta = body["metadata"] if isinstance(body, dict) else None
+    return meta["name"] if isinstance(meta, dict) else ""

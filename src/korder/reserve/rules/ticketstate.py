@@ -1,0 +1,62 @@
+"""How a ticket stands, in the words that order rules need.
+
+Order rules call it; it calls nothing. A ticket is idle while nobody has claimed it or is about to; one in Claiming is neither idle nor
+claimed, and nothing is decided about it until its hand-over has ended (rule 2).
+"""
+
+from datetime import datetime
+
+from korder.api import instant
+from korder.api.reserve import (
+    SCHEDULED_TIME_ANNOTATION,
+    TEMPLATE_HASH_LABEL,
+    Ticket,
+    TicketPhase,
+)
+
+_IDLE = (TicketPhase.PENDING, TicketPhase.RESERVED)
+_OVER = (TicketPhase.EXPIRED, TicketPhase.RELEASED)
+
+
+def phase_of(ticket: Ticket) -> TicketPhase:
+    """How far the ticket is; a fresh one holds nothing yet."""
+    return ticket.status.phase or TicketPhase.PENDING
+
+
+def is_leaving(ticket: Ticket) -> bool:
+    """Says whether the ticket has been deleted and only waits for its end."""
+    return ticket.metadata.deletion_timestamp is not None
+
+
+def is_idle(ticket: Ticket) -> bool:
+    """Says whether somebody can still claim the ticket, now or later."""
+    return phase_of(ticket) in _IDLE and not is_leaving(ticket)
+
+
+def is_claiming(ticket: Ticket) -> bool:
+    """Says whether the ticket is being handed over."""
+    return phase_of(ticket) is TicketPhase.CLAIMING
+
+
+def is_over(ticket: Ticket) -> bool:
+    """Says whether the ticket has ended; what is left of it waits for its TTL."""
+    return phase_of(ticket) in _OVER
+
+
+def is_held(ticket: Ticket) -> bool:
+    """Says whether room is held by the ticket for somebody to come."""
+    return phase_of(ticket) is TicketPhase.RESERVED and not is_leaving(ticket)
+
+
+def has_hash(ticket: Ticket, value: str) -> bool:
+    """Says whether the ticket was made from the template with this hash."""
+    return ticket.metadata.labels.get(TEMPLATE_HASH_LABEL) == value
+
+
+def firing_of(ticket: Ticket) -> datetime | None:
+    """The firing for which the ticket was made."""
+    text = ticket.metadata.annotations.get(SCHEDULED_TIME_ANNOTATION, "")
+    try:
+        return instant.parse(text) if text else None
+    except instant.InvalidInstant:
+        return None

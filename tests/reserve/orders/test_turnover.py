@@ -1,0 +1,282 @@
+"""Scaling, pausing, roll-out and terms of orders (S6, rules 2, 7 and 18)."""
+
+import pytest
+from tests.reserve.orders.desk import Desk
+
+from korder.api.meta import JSON
+from korder.api.reserve import (
+    ORDER_LABEL,
+    TICKET_FINALIZER,
+    AfterUse,
+    TicketPhase,
+)
+from korder.testing.builders import an_order
+
+CPU: dict[str, JSON] = {"template": {"spec": {"resources": {"requests": {"cpu": "2"}}}}}
+
+
+def a_desk(replicas: int = 4, policy: str = "OnClaim", name: str = "o") -> Desk:
+    strategy = {"type": "OneTime", "refreshPolicy": policy}
+    desk = Desk(an_order(name, replicas).but({"spec": {"strategy": strategy}}))
+    desk.settle()
+    return desk
+
+
+def condition(desk: Desk, name: str) -> tuple[str, str, str]:
+    found = next(each for each in desk.order.status.conditions if each.type == name)
+    return found.status.value, found.reason, found.message
+
+
+@pytest.mark.parametrize("policy", ["Never", "OnClaim", "Always"])
+def test_scaling_down_takes_idle_tickets_and_no_claimed_ones(policy: str) -> None:
+    """S6: those that hold nothing first, then the youngest."""
+    desk = a_desk(5, policy)
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.become("o-1", TicketPhase.CLAIMING)
+    desk.become("o-2", TicketPhase.PENDING)
+    desk.settle(hold=False)
+    desk.edit({"replicas": 2})
+    desk.settle(hold=False)
+    assert {"o-0", "o-1"} <= set(desk.tickets)
+    assert "o-2" not in desk.tickets
+    assert desk.tickets.keys() - {"o-0", "o-1"} == (set() if policy == "Never" else {"o-3"})
+
+
+def test_a_ticket_in_a_hand_over_is_judged_after_it() -> None:
+    """Rule 2."""
+    desk = a_desk(1)
+    desk.become("o-0", TicketPhase.CLAIMING)
+    desk.edit({"replicas": 0})
+    desk.settle()
+    assert list(desk.tickets) == ["o-0"]
+    desk.become("o-0", TicketPhase.RESERVED)
+    desk.settle()
+    assert desk.tickets == {}
+
+
+def test_without_replacement_only_more_than_ever_issues_more() -> None:
+    """Rule 18."""
+    desk = a_desk(5, "Never")
+    desk.edit({"replicas": 2})
+    desk.settle()
+    desk.edit({"replicas": 5})
+    desk.settle()
+    assert len(desk.free) == 2
+    desk.edit({"replicas": 6})
+    desk.settle()
+    assert len(desk.free) == 3
+    assert desk.order.status.issued_replicas == 6
+
+
+@pytest.mark.parametrize("policy", ["OnClaim", "Always"])
+def test_a_pool_grows_again_after_it_was_scaled_down(policy: str) -> None:
+    desk = a_desk(5, policy)
+    for replicas in (2, 5, 3, 4):
+        desk.edit({"replicas": replicas})
+        desk.settle()
+        assert len(desk.free) == replicas
+
+
+@pytest.mark.parametrize("policy", ["Never", "OnClaim"])
+def test_pause_resume_and_other_edits_issue_nothing(policy: str) -> None:
+    desk = a_desk(3, policy)
+    desk.become("o-0", TicketPhase.EXPIRED)
+    for edit in ({"paused": True}, {"paused": False}, {"minReadySeconds": 0}):
+        desk.edit(edit)
+        desk.settle()
+    assert len(desk.made) == 3
+
+
+def test_a_paused_order_changes_no_ticket() -> None:
+    """S6: what is there goes on; what a claim has left open is made when it is resumed."""
+    desk = a_desk(3)
+    desk.edit({"paused": True, "replicas": 5, **CPU})
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.settle()
+    assert sorted(desk.tickets) == ["o-0", "o-1", "o-2"]
+    assert condition(desk, "Progressing")[:2] == ("False", "Paused")
+    desk.edit({"paused": False})
+    desk.settle()
+    assert len(desk.free) == 5
+
+
+def test_a_new_template_replaces_tickets_make_before_break() -> None:
+    """S6, rule 7: there are never fewer tickets held than wanted."""
+    desk = a_desk(8)
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.settle()
+    desk.edit(CPU)
+    for _ in range(40):
+        if not desk.turn():
+            break
+        assert len(desk.names(TicketPhase.RESERVED)) >= 8
+        assert len(desk.free) <= 10
+        desk.hold()
+    assert len(desk.free) == 8
+    assert all(desk.tickets[name].spec.requests["cpu"] == "2" for name in desk.free)
+    assert "o-0" in desk.tickets
+    assert desk.order.status.updated_replicas == 8
+    assert condition(desk, "Progressing")[:2] == ("False", "Settled")
+
+
+def test_a_roll_out_without_room_keeps_the_old_tickets_and_says_so() -> None:
+    """Rule 7."""
+    desk = a_desk(4)
+    desk.edit(CPU)
+    desk.settle(hold=False)
+    (new,) = desk.names(TicketPhase.PENDING)
+    assert condition(desk, "Progressing")[:2] == ("True", "RollingOut")
+    desk.become(new, TicketPhase.PENDING, reason="Unschedulable", message="3 Insufficient cpu")
+    desk.settle(hold=False)
+    assert len(desk.names(TicketPhase.RESERVED)) == 4
+    assert condition(desk, "Progressing") == (
+        "False",
+        "RolloutBlocked",
+        f"the old tickets stay, because {new} has no room: 3 Insufficient cpu",
+    )
+    desk.settle()
+    assert len(desk.free) == 4
+    assert condition(desk, "Progressing")[:2] == ("False", "Settled")
+
+
+def test_a_claim_in_the_middle_of_a_roll_out_is_replaced_once() -> None:
+    desk = a_desk(4)
+    desk.edit(CPU)
+    desk.turn()
+    desk.become("o-3", TicketPhase.CLAIMED)
+    desk.settle()
+    assert len(desk.free) == 4
+
+
+def test_firings_renew_unclaimed_tickets_make_before_break() -> None:
+    """Table 1.8: Recurring with Always."""
+    strategy = {"type": "Recurring", "refreshPolicy": "Always", "schedule": "0 * * * *"}
+    desk = Desk(an_order("o", 4).but({"spec": {"strategy": strategy}}))
+    desk.settle()
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.at("01:00")
+    for _ in range(40):
+        if not desk.turn():
+            break
+        assert len(desk.names(TicketPhase.RESERVED)) >= 3
+        desk.hold()
+    assert len(desk.free) == 4
+    assert set(desk.free).isdisjoint({f"o-{number}" for number in range(4)})
+    assert "o-0" in desk.tickets
+
+
+def test_a_changed_duration_is_patched_in_place() -> None:
+    """Rule 7: nothing is rolled, claimed tickets get it too, ended ones do not."""
+    desk = a_desk(3, "Never")
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.become("o-1", TicketPhase.EXPIRED)
+    desk.settle()
+    desk.edit({"template": {"spec": {"duration": "2h", "afterUse": "Reserve"}}})
+    desk.settle()
+    assert len(desk.made) == 3
+    assert [desk.tickets[name].spec.duration for name in ("o-0", "o-1", "o-2")] == [
+        "2h",
+        None,
+        "2h",
+    ]
+    assert desk.tickets["o-2"].spec.after_use is AfterUse.RESERVE
+
+
+def test_who_extends_one_ticket_by_hand_is_not_overruled() -> None:
+    desk = a_desk(2)
+    desk._change("o-0", {"spec": {"duration": "72h"}})
+    desk.settle()
+    assert desk.tickets["o-0"].spec.duration == "72h"
+    desk.edit({"template": {"spec": {"duration": "3h"}}})
+    desk.settle()
+    assert desk.tickets["o-0"].spec.duration == "3h"
+
+
+def test_what_a_ticket_gets_from_its_order() -> None:
+    template: JSON = {
+        "metadata": {"labels": {"app": "web"}, "annotations": {"korder.dev/ticket-group": "g"}},
+        "spec": {"nodeSelector": {"disk": "ssd"}, "duration": "1h"},
+    }
+    name = "a" * 70
+    desk = Desk(an_order(name, 1).but({"spec": {"template": template}}))
+    desk.settle()
+    (ticket,) = desk.tickets.values()
+    meta = ticket.metadata
+    assert meta.labels["app"] == "web"
+    assert meta.annotations["korder.dev/ticket-group"] == "g"
+    assert meta.finalizers == (TICKET_FINALIZER,)
+    assert (meta.owner_references[0].uid, meta.owner_references[0].controller) == (
+        "order-uid",
+        True,
+    )
+    assert len(meta.labels[ORDER_LABEL]) == 63
+    assert ticket.spec.node_selector == {"disk": "ssd"}
+
+
+def test_an_order_stays_closed_until_enough_is_held_once() -> None:
+    """Rule 14: claiming and claimed tickets count, and once open it stays open."""
+    desk = Desk(an_order("o", 3).but({"spec": {"minAvailable": 3}}))
+    desk.settle(hold=False)
+    desk.become("o-0", TicketPhase.RESERVED)
+    desk.become("o-1", TicketPhase.CLAIMED)
+    desk.settle(hold=False)
+    assert not desk.order.status.opened
+    assert condition(desk, "Ready")[:2] == ("False", "Closed")
+    desk.become("o-2", TicketPhase.CLAIMING)
+    desk.settle(hold=False)
+    assert desk.order.status.opened
+    desk.become("o-0", TicketPhase.PENDING)
+    desk.settle(hold=False)
+    assert desk.order.status.opened
+
+
+def test_counters_and_conditions_tell_what_is_there() -> None:
+    """S1: the counting part."""
+    desk = a_desk(3, "Never")
+    desk.become("o-2", TicketPhase.PENDING, message="0/3 nodes are available")
+    desk.settle(hold=False)
+    status = desk.order.status
+    assert (status.replicas, status.available_replicas, status.unavailable_replicas) == (3, 2, 1)
+    assert (status.desired_replicas, status.updated_replicas, status.observed_generation) == (
+        3,
+        3,
+        1,
+    )
+    assert status.label_selector == "korder.dev/order-uid=order-uid"
+    assert condition(desk, "Ready") == (
+        "False",
+        "TicketsWait",
+        "2 of 3 tickets can be claimed; o-2 waits: 0/3 nodes are available",
+    )
+    desk.become("o-2", TicketPhase.RESERVED)
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.become("o-1", TicketPhase.RELEASED)
+    desk.settle()
+    status = desk.order.status
+    assert (status.claimed_replicas, status.terminal_replicas, status.replicas) == (1, 1, 2)
+    assert condition(desk, "Ready")[0] == "True"
+
+
+def test_a_ticket_counts_as_available_when_it_was_held_for_long_enough() -> None:
+    desk = Desk(an_order("o", 1).but({"spec": {"minReadySeconds": 60}}))
+    desk.settle(hold=False)
+    held = "2026-01-05T00:00:30Z"
+    desk.become("o-0", TicketPhase.RESERVED, activationTime=held)
+    desk.settle()
+    assert desk.order.status.available_replicas == 0
+    assert desk.wake_at is not None
+    desk.now = desk.wake_at
+    desk.settle()
+    assert desk.order.status.available_replicas == 1
+
+
+def test_a_refill_without_room_counts_as_a_replica() -> None:
+    """Rule 6: nothing piles up."""
+    desk = a_desk(2)
+    for _ in range(5):
+        desk.settle(hold=False)
+    desk.become("o-0", TicketPhase.CLAIMED)
+    for _ in range(5):
+        desk.settle(hold=False)
+    assert len(desk.made) == 3
+    assert desk.order.status.replicas == 3
