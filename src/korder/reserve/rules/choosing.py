@@ -213,7 +213,7 @@ class _Book:
         ticket, left = min(free, key=distance)
         site = self._market.site(ticket.status.node_name)
         why = fitting.too_small(needs, left) or fitting.unsuited(pod, site)
-        return f"No free ticket fits; the nearest is {key_of(ticket)}: the pod {why}."
+        return f"No free ticket fits; the nearest is {key_of(ticket)}: {why}."
 
     def _closed_order(self, ticket: Ticket) -> Order | None:
         owner = controller_of(ticket)
