@@ -19,6 +19,7 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
+from korder.kube import served
 from korder.reserve.controllers.claims import Claims
 from korder.reserve.controllers.handovers import HandOvers
 from korder.runtime.manager import Manager
@@ -76,6 +77,14 @@ async def hold(
     }
     key = Key("default", name)
     return await cluster.client.patch(TICKETS, key, {"status": status}, subresource="status")
+
+
+async def a_priority(cluster: Scene, name: str, value: int) -> None:
+    """Defines a priority class whose pods push nobody out."""
+    found = (await served.discover(cluster.client)).of("scheduling.k8s.io/v1", "PriorityClass")
+    assert found is not None
+    body: JSON = {"metadata": {"name": name}, "value": value, "preemptionPolicy": "Never"}
+    await cluster.client.create(found.kind, body)
 
 
 def asking(name: str, annotations: Mapping[str, str] | None = None) -> PodBuilder:
