@@ -75,6 +75,9 @@ TICKET_NODE_ANNOTATION = "korder.dev/ticket-node"
 TERMS_ANNOTATION = "korder.dev/terms"
 """On a ticket: what its order last said about its duration and its use, so that edits by hand stay."""
 
+TICKET_BOUND_CONDITION = "korder.dev/TicketBound"
+"""On a pod that asked: whether it has a ticket, and if not, why not."""
+
 ORDER_FINALIZER = "korder.dev/order-finalizer"
 TICKET_FINALIZER = "korder.dev/ticket-finalizer"
 
@@ -180,6 +183,23 @@ class AfterUse(StrEnum):
 
     CONSUME = "Consume"
     RESERVE = "Reserve"
+
+
+class ClaimReason(StrEnum):
+    """How a claim stands: of a pod that waits, and of a ticket whose hand-over came to nothing."""
+
+    CLAIMED = "TicketClaimed"
+    INVALID_REQUEST = "InvalidRequest"
+    OTHER_GATES = "OtherGates"
+    NO_TICKET = "NoTicket"
+    NOT_AN_OWNER = "NotAnOwner"
+    ORDER_CLOSED = "OrderClosed"
+    NONE_FREE = "NoTicketFree"
+    NONE_FITS = "NoTicketFits"
+    FELL_BACK = "FellBack"
+    CLAIM_UNDONE = "ClaimUndone"
+    NEVER_BOUND = "NeverBound"
+    STOLEN = "Stolen"
 
 
 class TicketPhase(StrEnum):

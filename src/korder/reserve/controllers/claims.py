@@ -1,0 +1,113 @@
+"""Claims: gives the tickets of a namespace to the pods that wait for them.
+
+One key is one namespace of tickets, so two pods never decide about the same ticket at once; what is written is written by
+compare-and-swap all the same. The rule is `rules.claiming`; the hand-over that follows is `controllers.handovers`. Waiting
+pods are found by the namespace they seek in, so the pods of the rest of the cluster cost nothing.
+"""
+
+from collections.abc import Collection, Hashable, Iterable
+from datetime import datetime
+
+from korder.api.core import NODES, PODS, Node, Pod
+from korder.api.meta import HasMetadata, Key
+from korder.api.plan import NOTHING, Plan
+from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
+from korder.reserve.rules import claiming
+from korder.reserve.rules.choosing import Market
+from korder.reserve.rules.fitting import Site
+from korder.runtime.manager import Manager
+from korder.runtime.store import Change, Reader, by_namespace
+
+BY_NAMESPACE = "claims.namespace"
+BY_NODE = "claims.node"
+BY_CLAIMANT = "claims.claimant"
+_SOUGHT = "claims.sought"
+_WAITING = "claims.waiting"
+_IN_USE = frozenset({TicketPhase.CLAIMING, TicketPhase.CLAIMED})
+
+
+class Claims:
+    """Matches waiting pods and free tickets."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._pods = manager.informers.of(PODS)
+        self._tickets = manager.informers.of(TICKETS)
+        self._orders = manager.informers.of(ORDERS)
+        self._nodes = manager.informers.of(NODES)
+        self._pods.add_index(_SOUGHT, _sought)
+        self._pods.add_index(_WAITING, lambda pod: ("",) if any(_sought(pod)) else ())
+        self._pods.add_index(BY_NODE, by_node)
+        self._tickets.add_index(BY_NAMESPACE, by_namespace)
+        self._tickets.add_index(BY_CLAIMANT, by_claimant)
+        self._orders.add_index(BY_NAMESPACE, by_namespace)
+        self._controller = manager.controller("claims", self._turn)
+        self._controller.follow(self._pods, lambda pod: map(_key, _sought(pod)))
+        self._controller.follow(self._tickets, _home)
+        self._controller.follow(self._orders, _home)
+        self._nodes.on_change(self._node_changed)
+
+    def _turn(self, key: Key, now: datetime) -> Plan:
+        waiting = [
+            pod
+            for pod in self._pods.reader.where(_SOUGHT, key.name)
+            if not self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
+        ]
+        if not waiting:
+            return NOTHING
+        market = Market(
+            key.name,
+            self._tickets.reader.where(BY_NAMESPACE, key.name),
+            self._orders.reader.where(BY_NAMESPACE, key.name),
+            self._site,
+            now,
+        )
+        return claiming.plan(waiting, market)
+
+    def _site(self, name: str) -> Site | None:
+        node = self._nodes.reader.get(Key("", name))
+        if node is None:
+            return None
+        return Site(node, pods_on(name, self._pods.reader))
+
+    def _node_changed(self, change: Change[Node]) -> None:
+        """A node that opens, or is marked otherwise, may give hope to any pod that waits; a heartbeat does not."""
+        old, new = change
+        if new is None or (old is not None and _marks(old) == _marks(new)):
+            return
+        for pod in self._pods.reader.where(_WAITING, ""):
+            for key in map(_key, _sought(pod)):
+                self._controller.queue.add(key)
+
+
+def pods_on(node: str, pods: Reader[Pod]) -> Collection[Pod]:
+    """The pods that are bound to a node or have been promised it."""
+    return pods.where(BY_NODE, node)
+
+
+def by_node(pod: Pod) -> Iterable[Hashable]:
+    """Index: the node a pod is on, or is about to be."""
+    return filter(None, (pod.spec.node_name or pod.status.nominated_node_name,))
+
+
+def by_claimant(ticket: Ticket) -> Iterable[Hashable]:
+    """Index: the UIDs of the pods that have the ticket or are about to."""
+    status = ticket.status
+    if status.claimed_by is not None and status.phase in _IN_USE:
+        yield status.claimed_by.uid
+    yield from (share.uid for share in status.shared_by)
+
+
+def _sought(pod: Pod) -> Iterable[str]:
+    return filter(None, (claiming.sought_namespace(pod),))
+
+
+def _key(namespace: str) -> Key:
+    return Key("", namespace)
+
+
+def _home(obj: HasMetadata) -> Iterable[Key]:
+    return (_key(obj.metadata.namespace),)
+
+
+def _marks(node: Node) -> object:
+    return node.metadata.labels, node.spec.taints, node.spec.unschedulable

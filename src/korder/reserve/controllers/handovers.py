@@ -1,0 +1,108 @@
+"""Hand-overs: takes the tickets that are being claimed on each node to their end.
+
+One key is one node, because a node has at most one batch in flight (`rules.handover`). Which tickets, pods and guardians belong
+together is asked of indexes by UID; nothing is remembered between turns. The lease of kube-scheduler is watched because a scheduler that
+has just begun does not know of nominations of gated pods, up to 1.36: every new one is told again.
+"""
+
+from collections.abc import Hashable, Iterable
+from datetime import datetime
+
+from korder.api.core import LEASES, NODES, PODS, Lease, Pod
+from korder.api.meta import Key, controller_of
+from korder.api.plan import NOTHING, Plan
+from korder.api.reserve import GUARDIAN_LABEL, TICKETS, Ticket, TicketPhase
+from korder.reserve.controllers.claims import BY_CLAIMANT, BY_NODE, by_claimant, by_node, pods_on
+from korder.reserve.rules import handover
+from korder.reserve.rules.fitting import Site
+from korder.reserve.rules.handover import Member, Scene, Settings
+from korder.runtime.informer import Scope
+from korder.runtime.manager import Manager
+
+SCHEDULER_LEASE = Key("kube-system", "kube-scheduler")
+_HANDED_OVER = "handovers.node"
+_GUARDED = "handovers.ticket"
+_ALL = ""
+
+
+class HandOvers:
+    """Drives the batches of all nodes."""
+
+    def __init__(self, manager: Manager, settings: Settings | None = None) -> None:
+        self._settings = settings or Settings()
+        self._pods = manager.informers.of(PODS)
+        self._tickets = manager.informers.of(TICKETS)
+        self._nodes = manager.informers.of(NODES)
+        only = Scope(SCHEDULER_LEASE.namespace, fields=f"metadata.name={SCHEDULER_LEASE.name}")
+        self._leases = manager.informers.of(LEASES, only)
+        self._pods.add_index(BY_NODE, by_node)
+        self._pods.add_index(_GUARDED, _guarded)
+        self._tickets.add_index(BY_CLAIMANT, by_claimant)
+        self._tickets.add_index(_HANDED_OVER, _handed_over)
+        controller = manager.controller("handovers", self._turn)
+        controller.follow(self._tickets, lambda ticket: map(_key, _nodes_of(ticket)))
+        controller.follow(self._pods, self._nodes_for)
+        controller.follow(self._leases, self._all_nodes)
+
+    def _turn(self, key: Key, now: datetime) -> Plan:
+        tickets = self._tickets.reader.where(_HANDED_OVER, key.name)
+        if not tickets:
+            return NOTHING
+        node = self._nodes.reader.get(Key("", key.name))
+        site = Site(node, pods_on(key.name, self._pods.reader)) if node is not None else None
+        lease = self._leases.reader.get(SCHEDULER_LEASE)
+        return handover.plan(
+            Scene(
+                key.name,
+                site,
+                [self._member(ticket) for ticket in tickets],
+                now,
+                (lease.spec.holder_identity or "") if lease is not None else "",
+                self._settings,
+            )
+        )
+
+    def _member(self, ticket: Ticket) -> Member:
+        guardians = tuple(self._pods.reader.where(_GUARDED, ticket.metadata.uid))
+        by = ticket.status.claimed_by
+        pod = self._pods.reader.get(Key(by.namespace, by.name)) if by is not None else None
+        if pod is None or by is None or pod.metadata.uid != by.uid:
+            return Member(ticket, None, guardians)
+        best = handover.rightful(pod, self._tickets.reader.where(BY_CLAIMANT, by.uid))
+        is_rival = best is not None and best.metadata.uid != ticket.metadata.uid
+        return Member(ticket, pod, guardians, is_rival)
+
+    def _nodes_for(self, pod: Pod) -> Iterable[Key]:
+        """The nodes on which a pod takes part in a hand-over, as guardian or as heir."""
+        if GUARDIAN_LABEL in pod.metadata.labels:
+            return map(_key, filter(None, (pod.spec.node_name,)))
+        tickets = self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
+        return [_key(node) for ticket in tickets for node in _nodes_of(ticket)]
+
+    def _all_nodes(self, _: Lease) -> Iterable[Key]:
+        tickets = self._tickets.reader.where(_HANDED_OVER, _ALL)
+        return [_key(node) for ticket in tickets for node in _nodes_of(ticket)]
+
+
+def _nodes_of(ticket: Ticket) -> Iterable[str]:
+    is_claiming = ticket.status.phase is TicketPhase.CLAIMING
+    return (ticket.status.node_name,) if is_claiming and ticket.status.node_name else ()
+
+
+def _handed_over(ticket: Ticket) -> Iterable[Hashable]:
+    """Index: the node on which a ticket is handed over, and all that are."""
+    for node in _nodes_of(ticket):
+        yield node
+        yield _ALL
+
+
+def _guarded(pod: Pod) -> Iterable[Hashable]:
+    """Index: the ticket whose guardian a pod is."""
+    if GUARDIAN_LABEL in pod.metadata.labels:
+        owner = controller_of(pod)
+        if owner is not None and owner.kind == TICKETS.kind:
+            yield owner.uid
+
+
+def _key(node: str) -> Key:
+    return Key("", node)

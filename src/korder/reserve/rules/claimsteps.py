@@ -1,0 +1,156 @@
+"""What claims and hand-overs write: steps on pods and on the status of tickets, each with its precondition.
+
+`claiming` and `handover` call it; it decides nothing. A pod is pinned by the name of its node in every term of its affinity,
+because terms are alternatives and the host name label may differ from the node's name; an empty term matches no node and
+may not be changed. Pin and gate go in one patch. The condition that says whether a pod has a ticket is also the mark by which a hand-over
+knows, after any crash, that it has begun.
+"""
+
+from datetime import datetime
+
+import msgspec
+
+from korder.api import codec, core, instant
+from korder.api.core import PODS, NodeSelectorRequirement, NodeSelectorTerm, Pod
+from korder.api.meta import JSON, Key, key_of
+from korder.api.plan import Patch, PatchType
+from korder.api.reserve import (
+    SCHEDULING_GATE,
+    TICKET_BOUND_CONDITION,
+    TICKET_CLAIMED_ANNOTATION,
+    TICKET_NODE_ANNOTATION,
+    TICKETS,
+    ClaimReason,
+    Ticket,
+    TicketPhase,
+)
+
+_NODE_FIELD = "metadata.name"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def is_gated(pod: Pod) -> bool:
+    """Says whether our gate holds the pod back."""
+    return any(gate.name == SCHEDULING_GATE for gate in pod.spec.scheduling_gates)
+
+
+def is_last_gate(pod: Pod) -> bool:
+    """Says whether nobody else holds the pod back."""
+    return all(gate.name == SCHEDULING_GATE for gate in pod.spec.scheduling_gates)
+
+
+def told(pod: Pod) -> core.ReportedCondition | None:
+    """What the pod has last been told about its ticket."""
+    return core.reported(pod.status.conditions, TICKET_BOUND_CONDITION)
+
+
+def name_for(pod: Pod, ticket: Ticket) -> str:
+    """The ticket as the pod's annotation names it: with the namespace only where it is another one."""
+    key = key_of(ticket)
+    return key.name if key.namespace == pod.metadata.namespace else str(key)
+
+
+def tell(
+    pod: Pod,
+    reason: ClaimReason,
+    message: str,
+    now: datetime,
+    *,
+    bound: bool = False,
+    node: str = "",
+) -> Patch:
+    """Writes on the pod whether it has a ticket, and the node that is promised to it, or none."""
+    status = "True" if bound else "False"
+    old = told(pod)
+    since = old.last_transition_time if old is not None and old.status == status else None
+    condition: JSON = {
+        "type": TICKET_BOUND_CONDITION,
+        "status": status,
+        "reason": reason.value,
+        "message": message,
+        "lastTransitionTime": instant.render(since or now),
+    }
+    body: dict[str, JSON] = {"conditions": [condition]}
+    if node != pod.status.nominated_node_name:
+        body["nominatedNodeName"] = node or None
+    return Patch(
+        PODS,
+        key_of(pod),
+        {"status": body},
+        PatchType.STRATEGIC,
+        subresource="status",
+        uid=pod.metadata.uid,
+    )
+
+
+def let_go(pod: Pod) -> Patch:
+    """Takes our gate away; the pod is scheduled like any other."""
+    return _change(pod, {"spec": {"schedulingGates": _other_gates(pod)}})
+
+
+def pin(pod: Pod, ticket: Ticket, node: str) -> Patch:
+    """Ties the pod to the node and takes our gate away, in one write."""
+    annotations: JSON = {
+        TICKET_CLAIMED_ANNOTATION: name_for(pod, ticket),
+        TICKET_NODE_ANNOTATION: node,
+    }
+    terms: list[JSON] = [codec.plain(term) for term in pinned_terms(pod, node)]
+    spec: JSON = {
+        "affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}},
+        "schedulingGates": _other_gates(pod),
+    }
+    return _change(pod, {"metadata": {"annotations": annotations}, "spec": spec})
+
+
+def pinned_terms(pod: Pod, node: str) -> list[NodeSelectorTerm]:
+    """The pod's terms, each with the node's name added."""
+    here = NodeSelectorRequirement(key=_NODE_FIELD, operator="In", values=(node,))
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    terms = affinity.required.node_selector_terms if affinity and affinity.required else ()
+    if not terms:
+        return [NodeSelectorTerm(match_fields=(here,))]
+    return [_with(term, here) for term in terms]
+
+
+def _with(term: NodeSelectorTerm, here: NodeSelectorRequirement) -> NodeSelectorTerm:
+    is_empty = not term.match_expressions and not term.match_fields
+    if is_empty or here in term.match_fields:
+        return term
+    return msgspec.structs.replace(term, match_fields=(*term.match_fields, here))
+
+
+def claim(ticket: Ticket, pod: Pod, deadline: datetime) -> Patch:
+    """Gives the ticket to the pod, if it still is as it was read."""
+    key = key_of(pod)
+    owner: JSON = {"namespace": key.namespace, "name": key.name, "uid": pod.metadata.uid}
+    return set_status(
+        ticket,
+        TicketPhase.CLAIMING,
+        claimedBy=owner,
+        claimedPod=str(key),
+        claimDeadline=instant.render(deadline),
+        reason=None,
+        message=None,
+    )
+
+
+def set_status(ticket: Ticket, phase: TicketPhase, **fields: JSON) -> Patch:
+    """Moves a ticket on, if it still is as it was read."""
+    return Patch(
+        TICKETS,
+        key_of(ticket),
+        {"status": {"phase": phase.value, **fields}},
+        subresource="status",
+        uid=ticket.metadata.uid,
+        resource_version=ticket.metadata.resource_version,
+    )
+
+
+def _change(pod: Pod, body: JSON) -> Patch:
+    meta = pod.metadata
+    key = Key(meta.namespace, meta.name)
+    return Patch(PODS, key, body, uid=meta.uid, resource_version=meta.resource_version)
+
+
+def _other_gates(pod: Pod) -> list[JSON]:
+    return [{"name": g.name} for g in pod.spec.scheduling_gates if g.name != SCHEDULING_GATE]

@@ -1,0 +1,60 @@
+"""Whether a pod fits into a ticket: into the room that is held, and onto the node that holds it.
+
+Claims and `korder explain` ask it; it asks the predicates that the scheduler of the embedded cluster asks too, so that a
+pod which fits here is one that the node takes. The answer is the first mismatch in words a user can act on. Taints and
+cordon are judged as the scheduler judges them: a DaemonSet's pod tolerates a cordon, others do not.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from korder.api import noderoom, podrequests, quantity, resources, scheduling
+from korder.api.core import Node, Pod
+from korder.api.reserve import Ticket
+from korder.api.resources import Resources
+
+_SLOT = "pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A node and the pods on it."""
+
+    node: Node
+    pods: Collection[Pod] = field(default_factory=tuple)
+
+
+def needs_of(pod: Pod) -> dict[str, quantity.Quantity]:
+    """What the pod takes of a ticket: its effective requests; its place in the node's pod count is not held by tickets."""
+    needs = podrequests.requests(pod)
+    needs.pop(_SLOT, None)
+    return needs
+
+
+def left_of(ticket: Ticket) -> dict[str, quantity.Quantity]:
+    """What a ticket still holds: all, or what the pods that share it have left over."""
+    left = resources.parse_list(ticket.spec.requests)
+    for share in ticket.status.shared_by:
+        left = resources.subtract(left, resources.parse_list(share.requests))
+    return left
+
+
+def too_small(needs: Resources, left: Resources) -> str:
+    """Says what a ticket has too little of; nothing if it is large enough."""
+    for short in resources.fits(needs, left):
+        held = short.free if short.free.nano > 0 else "none"
+        return f"needs {short.name} {short.requested}, it holds {held}"
+    return ""
+
+
+def unsuited(pod: Pod, site: Site | None) -> str:
+    """Says why the pod cannot be on the ticket's node; nothing if it can."""
+    if site is None:
+        return "its node is gone"
+    for mismatch in scheduling.unsuited(pod.spec, site.node):
+        return mismatch.message
+    demand = noderoom.demand_of(pod)
+    if demand.ports:
+        for port in noderoom.room_of(site.node, site.pods).taken_ports(demand):
+            return f"needs host port {port}, which is taken on node {site.node.metadata.name}"
+    return ""

@@ -1,0 +1,364 @@
+"""Who gets which ticket: owners, fit, order of service, and words for those who get none."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+from hypothesis import given, strategies as st
+import pytest
+
+from korder.api.core import Node, Pod
+from korder.api.meta import JSON
+from korder.api.reserve import ORDERS, SCHEDULING_GATE, ClaimReason, Order, Ticket
+from korder.reserve.rules import choosing
+from korder.reserve.rules.choosing import Market, Seeker
+from korder.reserve.rules.fitting import Site
+from korder.reserve.rules.requests import request_of
+from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket, an_order
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def reserved(name: str, node: str = "node-1", **amounts: str) -> Builder[Ticket]:
+    requests: JSON = dict(amounts or {"cpu": "1", "memory": "1Gi"})
+    status: JSON = {"phase": "Reserved", "nodeName": node}
+    return (
+        a_ticket(name)
+        .stored(f"uid-{name}")
+        .but({"spec": {"resources": {"requests": requests}}, "status": status})
+    )
+
+
+def asking(name: str, wanted: str = "", **amounts: str) -> PodBuilder:
+    """A pod that requires a ticket; `wanted` is its ticket-request."""
+    said = {"korder.dev/required": "true"} | (
+        {"korder.dev/ticket-request": wanted} if wanted else {}
+    )
+    pod = a_pod(name).requesting(**(amounts or {"cpu": "1", "memory": "1Gi"}))
+    built = pod.gated_by(SCHEDULING_GATE).annotated(said).stored(f"uid-{name}")
+    return cast("PodBuilder", built)
+
+
+def market(
+    tickets: Iterable[Builder[Ticket]],
+    nodes: Iterable[Builder[Node]] = (a_node("node-1"),),
+    orders: Iterable[Builder[Order]] = (),
+    there: Iterable[Pod] = (),
+) -> Market:
+    sites = {node.metadata.name: node for node in (each.build() for each in nodes)}
+    pods = tuple(there)
+
+    def site(name: str) -> Site | None:
+        node = sites.get(name)
+        return Site(node, pods) if node is not None else None
+
+    return Market(
+        "default",
+        [each.build() for each in tickets],
+        [each.build() for each in orders],
+        site,
+        NOW,
+    )
+
+
+def chosen(pods: Iterable[Builder[Pod]], there: Market) -> dict[str, str]:
+    """Which ticket each pod gets, or why none."""
+    built = [pod.build() for pod in pods]
+    seekers = [Seeker(pod, request_of(pod.metadata.annotations)) for pod in built]
+    matches, waits = choosing.choose(seekers, there)
+    got = {match.pod.metadata.name: match.ticket.metadata.name for match in matches}
+    names = {pod.metadata.uid: pod.metadata.name for pod in built}
+    return got | {names[uid]: wait.message for uid, wait in waits.items()}
+
+
+def created(pod: Builder[Pod], seconds: int) -> Builder[Pod]:
+    stamp = (NOW + timedelta(seconds=seconds)).isoformat()
+    return pod.but({"metadata": {"creationTimestamp": stamp}})
+
+
+def test_priority_comes_first_and_then_age() -> None:
+    """Rule 16."""
+    pods = [
+        created(asking("young"), 3),
+        created(asking("old"), 1),
+        created(asking("urgent").but({"spec": {"priority": 10}}), 5),
+    ]
+    got = chosen(pods, market([reserved("t1"), reserved("t2")]))
+    assert set(got) == {"young", "old", "urgent"}
+    assert {got["urgent"], got["old"]} == {"t1", "t2"}
+    assert got["young"] == "All of the tickets in namespace default are taken or hold nothing yet."
+
+
+def test_the_ticket_of_which_least_is_left_over_is_taken() -> None:
+    large, small = reserved("a-large", cpu="3"), reserved("b-small", cpu="1")
+    got = chosen([asking("web", cpu="1")], market([large, small]))
+    assert got == {"web": "b-small"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got"),
+    [
+        pytest.param("name:t1", "t1", id="name"),
+        pytest.param("t2", "t2", id="bare name"),
+        pytest.param("selector:tier=gold", "t2", id="labels"),
+        pytest.param("group:nightly", "t3", id="group"),
+        pytest.param(
+            "name:t9", "There is none of the tickets named default/t9.", id="a name nobody has"
+        ),
+    ],
+)
+def test_each_form_of_request_finds_its_ticket(wanted: str, got: str) -> None:
+    """S15."""
+    tickets = [
+        reserved("t1"),
+        reserved("t2").labelled({"tier": "gold"}),
+        reserved("t3").annotated({"korder.dev/ticket-group": "nightly"}),
+    ]
+    assert chosen([asking("web", wanted)], market(tickets)) == {"web": got}
+
+
+def test_an_order_is_meant_by_ownership_and_not_by_label() -> None:
+    order = an_order("gold").stored("uid-gold")
+    made = reserved("t2").owned_by(ORDERS, order.build())
+    labelled = reserved("t1").labelled({"korder.dev/order": "gold"})
+    pod = asking("web").annotated({"korder.dev/order": "gold"})
+    assert chosen([pod], market([labelled, made], orders=[order])) == {"web": "t2"}
+
+
+def test_a_closed_order_gives_nothing_until_it_has_opened() -> None:
+    """S19 and rule 14."""
+    order = an_order("gang", 3).stored("uid-gang").but({"spec": {"minAvailable": 3}})
+    tickets = [reserved(f"t{n}").owned_by(ORDERS, order.build()) for n in range(2)]
+    closed = chosen([asking("web")], market(tickets, orders=[order]))
+    assert closed == {
+        "web": "Order default/gang is closed until as many tickets as its minAvailable are held."
+    }
+    opened = order.but({"status": {"opened": True}})
+    assert chosen([asking("web")], market(tickets, orders=[opened])) == {"web": "t0"}
+
+
+def with_spec(**spec: JSON) -> PodBuilder:
+    return cast("PodBuilder", asking("web").but({"spec": spec}))
+
+
+def container(cpu: str, **more: JSON) -> JSON:
+    return {"name": f"c{cpu}", "resources": {"requests": {"cpu": cpu}}, **more}
+
+
+def required(*terms: JSON) -> JSON:
+    selector: JSON = {"nodeSelectorTerms": list(terms)}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
+
+
+NAMED: JSON = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-2"]}]}
+
+
+@pytest.mark.parametrize(
+    ("pod", "why"),
+    [
+        pytest.param(asking("web", cpu="2"), "needs cpu 2, it holds 1", id="too large"),
+        pytest.param(
+            asking("web", **{"nvidia.com/gpu": "1"}),
+            "needs nvidia.com/gpu 1, it holds none",
+            id="an extended resource",
+        ),
+        pytest.param(
+            with_spec(initContainers=[container("1500m")]),
+            "needs cpu 1500m, it holds 1",
+            id="an init container",
+        ),
+        pytest.param(
+            with_spec(initContainers=[container("500m", restartPolicy="Always")]),
+            "needs cpu 1500m, it holds 1",
+            id="a sidecar",
+        ),
+        pytest.param(
+            with_spec(overhead={"cpu": "100m"}), "needs cpu 1100m, it holds 1", id="overhead"
+        ),
+        pytest.param(
+            with_spec(resources={"requests": {"cpu": "3"}}),
+            "needs cpu 3, it holds 1",
+            id="pod-level requests",
+        ),
+        pytest.param(
+            with_spec(nodeSelector={"disk": "ssd"}),
+            "needs labels disk=ssd, which node node-1 lacks",
+            id="node selector",
+        ),
+        pytest.param(
+            with_spec(affinity=required(NAMED)),
+            "requires node affinity metadata.name=node-2, which node node-1 does not meet",
+            id="affinity to the name of another node",
+        ),
+        pytest.param(
+            with_spec(
+                containers=[{"name": "app", "ports": [{"containerPort": 80, "hostPort": 80}]}]
+            ),
+            "needs host port TCP 0.0.0.0:80, which is taken on node node-1",
+            id="host port",
+        ),
+    ],
+)
+def test_the_mismatch_is_named(pod: Builder[Pod], why: str) -> None:
+    """S14."""
+    port: JSON = [{"name": "x", "ports": [{"containerPort": 80, "hostPort": 80}]}]
+    there = a_pod("there").on("node-1").but({"spec": {"containers": port}}).build()
+    got = chosen([pod], market([reserved("t1")], there=[there]))
+    assert got == {"web": f"No free ticket fits; the nearest is default/t1: {why}."}
+
+
+@pytest.mark.parametrize(
+    ("node", "why"),
+    [
+        pytest.param(a_node("node-1").cordoned(), "node node-1 is cordoned", id="rule 12: cordon"),
+        pytest.param(
+            a_node("node-1").tainted("gpu"),
+            "does not tolerate taint gpu:NoSchedule of node node-1",
+            id="taint",
+        ),
+    ],
+)
+def test_a_node_that_takes_nobody_has_no_claimable_ticket(node: Builder[Node], why: str) -> None:
+    got = chosen([asking("web")], market([reserved("t1")], nodes=[node]))
+    assert got == {"web": f"No free ticket fits; the nearest is default/t1: {why}."}
+
+
+def test_an_unfit_ticket_is_passed_over_for_one_that_fits() -> None:
+    """S14: T1 does not do, T2 does."""
+    nodes = [a_node("node-1").tainted("gpu"), a_node("node-2")]
+    tickets = [reserved("t1"), reserved("t2", node="node-2")]
+    assert chosen([asking("web")], market(tickets, nodes=nodes)) == {"web": "t2"}
+
+
+def test_a_daemon_pod_takes_the_ticket_of_its_own_node() -> None:
+    """S36: its affinity names the node, so no other ticket fits."""
+    tickets = [reserved("t1", node="node-1"), reserved("t2", node="node-2")]
+    nodes = [a_node("node-1"), a_node("node-2")]
+    pod = asking("agent").but({"spec": {"affinity": required(NAMED)}})
+    assert chosen([pod], market(tickets, nodes=nodes)) == {"agent": "t2"}
+
+
+def test_two_pods_with_the_same_host_port_do_not_go_to_one_node_at_once() -> None:
+    ports: JSON = [{"name": "app", "ports": [{"containerPort": 80, "hostPort": 80}]}]
+    pods = [asking(name).but({"spec": {"containers": ports}}) for name in ("one", "two")]
+    got = chosen(pods, market([reserved("t1"), reserved("t2")]))
+    assert sorted(ticket in ("t1", "t2") for ticket in got.values()) == [False, True]
+
+
+def owned(*owners: JSON) -> Builder[Ticket]:
+    return reserved("t1").but({"spec": {"owners": list(owners)}})
+
+
+ACCOUNT: JSON = {"serviceAccounts": ["builder"]}
+TEAM: JSON = {"namespaces": ["team"]}
+LABELS: JSON = {"podSelector": {"matchLabels": {"app": "web"}}}
+
+
+@pytest.mark.parametrize(
+    ("ticket", "pod", "may"),
+    [
+        pytest.param(reserved("t1"), asking("web"), True, id="no owners, own namespace"),
+        pytest.param(
+            reserved("t1"), asking("web").in_namespace("team"), False, id="no owners, other"
+        ),
+        pytest.param(owned(TEAM), asking("web").in_namespace("team"), True, id="its namespace"),
+        pytest.param(owned(TEAM), asking("web"), False, id="own namespace is not named"),
+        pytest.param(owned(ACCOUNT), asking("web"), False, id="wrong service account"),
+        pytest.param(
+            owned(ACCOUNT),
+            asking("web").but({"spec": {"serviceAccountName": "builder"}}),
+            True,
+            id="its service account",
+        ),
+        pytest.param(
+            owned(ACCOUNT),
+            asking("web").in_namespace("team").but({"spec": {"serviceAccountName": "builder"}}),
+            False,
+            id="the service account of the same name elsewhere",
+        ),
+        pytest.param(owned(LABELS), asking("web").labelled({"app": "web"}), True, id="its labels"),
+        pytest.param(
+            owned({**TEAM, **LABELS}),
+            asking("web").in_namespace("team"),
+            False,
+            id="fields are joined by and",
+        ),
+        pytest.param(
+            owned(ACCOUNT, LABELS),
+            asking("web").labelled({"app": "web"}),
+            True,
+            id="entries are joined by or",
+        ),
+    ],
+)
+def test_owners_may_claim_and_others_may_not(
+    ticket: Builder[Ticket], pod: Builder[Pod], may: bool
+) -> None:
+    """S17."""
+    got = chosen([pod], market([ticket]))
+    denied = "The owners of the tickets in namespace default do not include this pod."
+    assert got == {"web": "t1" if may else denied}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"status": {"phase": "Pending"}}, id="holds nothing"),
+        pytest.param({"status": {"phase": "Claiming"}}, id="is being claimed"),
+        pytest.param({"status": {"phase": "Claimed"}}, id="is in use"),
+        pytest.param({"status": {"nodeName": ""}}, id="is nowhere"),
+        pytest.param({"status": {"expirationTime": "2026-01-01T12:00:00Z"}}, id="ends now"),
+        pytest.param({"metadata": {"deletionTimestamp": "2026-01-01T12:00:00Z"}}, id="is going"),
+    ],
+)
+def test_only_room_that_is_held_can_be_claimed(change: dict[str, JSON]) -> None:
+    got = chosen([asking("web")], market([reserved("t1").but(change)]))
+    assert got == {"web": "All of the tickets in namespace default are taken or hold nothing yet."}
+
+
+def test_a_shared_ticket_is_as_large_as_what_is_left_of_it() -> None:
+    """S18."""
+    share: JSON = {"namespace": "default", "name": "a", "uid": "a", "requests": {"cpu": "1"}}
+    ticket = reserved("t1", cpu="2").but(
+        {"spec": {"allocateOnce": False}, "status": {"sharedBy": [share]}}
+    )
+    assert chosen([asking("web", cpu="1")], market([ticket])) == {"web": "t1"}
+    got = chosen([asking("web", cpu="2")], market([ticket]))
+    assert "needs cpu 2, it holds 1" in got["web"]
+
+
+PODS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 3), st.sampled_from(["1", "2", "3"])), max_size=12
+)
+TICKETS = st.lists(st.tuples(st.sampled_from(["1", "2"]), st.booleans()), max_size=8)
+
+
+@given(PODS, TICKETS)
+def test_no_ticket_and_no_pod_is_matched_twice_and_nobody_is_passed_over(
+    pods: list[tuple[int, int, str]], tickets: list[tuple[str, bool]]
+) -> None:
+    """Rules 14 and 16 for any crowd: who waits could have used nothing that is left, nor what somebody less urgent got."""
+    built = [
+        created(asking(f"p{n}", cpu=cpu).but({"spec": {"priority": rank}}), age)
+        for n, (rank, age, cpu) in enumerate(pods)
+    ]
+    there = market([reserved(f"t{n}", cpu=cpu) for n, (cpu, free) in enumerate(tickets) if free])
+    seekers = [
+        Seeker(pod, request_of(pod.metadata.annotations)) for pod in (b.build() for b in built)
+    ]
+    matches, waits = choosing.choose(seekers, there)
+    assert len({match.ticket.metadata.uid for match in matches}) == len(matches)
+    assert len({match.pod.metadata.uid for match in matches}) == len(matches)
+    assert len(matches) + len(waits) == len(seekers)
+    by_uid = {seeker.pod.metadata.uid: seeker for seeker in seekers}
+    sizes = {match.ticket.metadata.uid: match.ticket for match in matches}
+    for uid, wait in waits.items():
+        needs = int(pods[int(by_uid[uid].pod.metadata.name[1:])][2])
+        free = [t for t in there.tickets if t.metadata.uid not in sizes]
+        assert all(int(str(t.spec.requests["cpu"])) < needs for t in free)
+        for match in matches:
+            if choosing.precedence(by_uid[match.pod.metadata.uid]) > choosing.precedence(
+                by_uid[uid]
+            ):
+                assert int(str(match.ticket.spec.requests["cpu"])) < needs
+        assert wait.reason in (ClaimReason.NO_TICKET, ClaimReason.NONE_FITS, ClaimReason.NONE_FREE)

@@ -1,0 +1,493 @@
+"""One node's hand-over as a state machine: what it does next follows from tickets, pods and guardians alone."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from korder.api import patch
+from korder.api.core import PODS, Pod
+from korder.api.meta import JSON
+from korder.api.plan import Delete, Patch, PatchType, Plan, Step
+from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
+from korder.api.workloads import REPLICA_SETS, ReplicaSet
+from korder.reserve.rules import handover
+from korder.reserve.rules.fitting import Site
+from korder.reserve.rules.handover import Member, Scene, Settings, Stage
+from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+NODE = "node-1"
+
+
+def claiming(name: str, pod: str = "web", seconds: int = 60) -> Builder[Ticket]:
+    """A ticket that is being claimed and has so many seconds left."""
+    status: JSON = {
+        "phase": "Claiming",
+        "nodeName": NODE,
+        "claimedBy": {"namespace": "default", "name": pod, "uid": f"uid-{pod}"},
+        "claimedPod": f"default/{pod}",
+        "claimDeadline": (NOW + timedelta(seconds=seconds)).isoformat(),
+    }
+    return a_ticket(name).stored(f"uid-{name}").but({"status": status})
+
+
+def gated(name: str = "web", cpu: str = "1") -> PodBuilder:
+    pod = a_pod(name).requesting(cpu=cpu).gated_by(SCHEDULING_GATE).stored(f"uid-{name}")
+    return cast("PodBuilder", pod)
+
+
+def marked(pod: Builder[Pod], ticket: str = "t") -> Builder[Pod]:
+    condition: JSON = {
+        "type": "korder.dev/TicketBound",
+        "status": "True",
+        "reason": "TicketClaimed",
+        "message": f"Ticket default/{ticket} holds room on node {NODE} for this pod.",
+    }
+    return pod.but({"status": {"nominatedNodeName": NODE, "conditions": [condition]}})
+
+
+def opened(name: str = "web", cpu: str = "1", said: str = "") -> Builder[Pod]:
+    """A pod that was let go; `said` is what the scheduler says about it."""
+    tried: JSON = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": said,
+    }
+    pod = a_pod(name).requesting(cpu=cpu).stored(f"uid-{name}")
+    return pod.but({"status": {"conditions": [tried]}}) if said else pod
+
+
+def guardian(name: str = "g", cpu: str = "1") -> Builder[Pod]:
+    return a_pod(name).requesting(cpu=cpu).on(NODE).stored(f"uid-{name}")
+
+
+def going(pod: Builder[Pod], seconds_ago: int = 0) -> Builder[Pod]:
+    return pod.deleted_at(NOW - timedelta(seconds=seconds_ago))
+
+
+def member(
+    ticket: Builder[Ticket], pod: Builder[Pod] | None, *guardians: Builder[Pod], rival: bool = False
+) -> Member:
+    built = tuple(each.build() for each in guardians)
+    return Member(ticket.build(), pod.build() if pod is not None else None, built, rival)
+
+
+def decide(
+    *members: Member,
+    there: tuple[Builder[Pod], ...] = (),
+    scheduler: str = "",
+    settings: Settings | None = None,
+) -> Plan:
+    guardians = [guardian for each in members for guardian in each.guardians]
+    bound = [each.pod for each in members if each.pod is not None and each.pod.spec.node_name]
+    pods = (*guardians, *bound, *(each.build() for each in there))
+    site = Site(a_node(NODE).build(), pods)
+    return handover.plan(Scene(NODE, site, members, NOW, scheduler, settings or Settings()))
+
+
+def told(plan: Plan) -> list[list[str]]:
+    """The steps of a plan in short, stage by stage."""
+    return [sorted(map(_short, stage)) for stage in plan.stages]
+
+
+def _short(step: Step) -> str:
+    match step:
+        case Delete():
+            force = " at once" if step.grace_seconds == 0 else ""
+            return f"delete {step.key.name}{force}"
+        case Patch(kind, key, body) if kind == TICKETS:
+            assert step.resource_version
+            status = cast("Mapping[str, Any]", body)["status"]
+            why = f" ({status['reason']})" if status.get("reason") else ""
+            return f"{key.name} is {status['phase']}{why}"
+        case Patch(_, key, body):
+            content = cast("Mapping[str, Any]", body)
+            if "spec" in content:
+                assert step.resource_version
+                return f"open {key.name}"
+            return f"{_mark(content['status'])} {key.name}"
+    raise AssertionError(step)
+
+
+def _mark(status: Mapping[str, Any]) -> str:
+    (condition,) = status["conditions"]
+    node = status.get("nominatedNodeName", "same")
+    return f"{'mark' if condition['status'] == 'True' else 'tell'}[{node}]"
+
+
+FULL = (guardian("other", cpu="3"),)
+
+
+@pytest.mark.parametrize(
+    ("members", "there", "steps"),
+    [
+        pytest.param(
+            [member(claiming("t"), gated(), guardian())],
+            (),
+            [["open web"]],
+            id="room for both: the pod goes first",
+        ),
+        pytest.param(
+            [member(claiming("t"), gated(), guardian())],
+            FULL,
+            [["mark[node-1] web"], ["delete g"]],
+            id="a full node: mark, and only then delete",
+        ),
+        pytest.param(
+            [
+                member(claiming("t"), marked(gated()), going(guardian())),
+                member(claiming("u", "api"), marked(gated("api"), "u")),
+            ],
+            FULL,
+            [],
+            id="barrier: nobody goes while a guardian of the batch stands",
+        ),
+        pytest.param(
+            [
+                member(claiming("t"), marked(gated())),
+                member(claiming("u", "api"), marked(gated("api"), "u")),
+            ],
+            FULL,
+            [["open api", "open web"]],
+            id="behind the barrier all go",
+        ),
+        pytest.param(
+            [
+                member(claiming("t"), marked(gated()), guardian()),
+                member(claiming("u", "api"), gated("api"), guardian("h")),
+            ],
+            FULL,
+            [["delete g"]],
+            id="who comes later waits for the next batch",
+        ),
+        pytest.param(
+            [
+                member(claiming("t"), opened()),
+                member(claiming("u", "api"), gated("api"), guardian("h")),
+            ],
+            FULL,
+            [],
+            id="the next batch waits until all are bound",
+        ),
+        pytest.param(
+            [member(claiming("t"), opened().but({"spec": {"nodeName": NODE}}), guardian())],
+            (),
+            [["delete g"], ["t is Claimed"]],
+            id="bound beside its guardian",
+        ),
+        pytest.param(
+            [member(claiming("t"), opened().but({"spec": {"nodeName": NODE}}))],
+            (),
+            [["t is Claimed"]],
+            id="bound",
+        ),
+        pytest.param(
+            [member(claiming("t"), marked(gated()), going(guardian(), seconds_ago=11))],
+            (),
+            [["delete g at once"]],
+            id="a guardian on a silent node is forced out",
+        ),
+        pytest.param(
+            [member(claiming("t"), None, guardian())],
+            (),
+            [["t is Reserved"]],
+            id="S24: the pod is gone, the guardian stands",
+        ),
+        pytest.param(
+            [member(claiming("t"), None)],
+            (),
+            [["t is Pending (ClaimUndone)"]],
+            id="S24: the pod is gone, and so is the guardian",
+        ),
+        pytest.param(
+            [member(claiming("t"), going(gated()), guardian())],
+            (),
+            [["t is Reserved"]],
+            id="S24: the pod is going",
+        ),
+        pytest.param(
+            [member(claiming("t"), going(marked(gated())), going(guardian()))],
+            (),
+            [["t is Pending (ClaimUndone)"]],
+            id="S24: the pod goes when the guardian does",
+        ),
+        pytest.param(
+            [member(claiming("t"), opened().but({"status": {"phase": "Failed"}}))],
+            (),
+            [["t is Pending (ClaimUndone)"]],
+            id="S24: the pod failed",
+        ),
+        pytest.param(
+            [member(claiming("t"), opened().but({"spec": {"nodeName": "node-2"}}), guardian())],
+            (),
+            [["t is Reserved"]],
+            id="the pod went elsewhere",
+        ),
+        pytest.param(
+            [member(claiming("t"), gated())],
+            (),
+            [["t is Pending (Lost)"]],
+            id="the guardian was lost before anything began",
+        ),
+        pytest.param(
+            [member(claiming("t"), gated(), guardian(), rival=True)],
+            (),
+            [["t is Reserved"]],
+            id="the pod has another ticket",
+        ),
+        pytest.param(
+            [member(claiming("t", seconds=30), gated(), guardian())],
+            (),
+            [["t is Reserved"]],
+            id="too late to begin",
+        ),
+        pytest.param(
+            [member(claiming("t", seconds=0), marked(gated()), going(guardian()))],
+            (),
+            [["tell[None] web"], ["t is Pending (ClaimUndone)"]],
+            id="the guardian never went",
+        ),
+        pytest.param(
+            [member(claiming("t", seconds=0), opened(said="no zone"))],
+            (),
+            [["tell[same] web"], ["t is Pending (NeverBound)"]],
+            id="rule 9: a bare pod that never binds keeps waiting, and knows why",
+        ),
+        pytest.param(
+            [member(claiming("t", seconds=0), opened(said="no zone"), guardian())],
+            (),
+            [["tell[same] web"], ["t is Reserved"]],
+            id="rule 9: the guardian still stands",
+        ),
+        pytest.param(
+            [member(claiming("t"), opened(said="full"))],
+            (guardian("thief", cpu="4"),),
+            [["tell[same] web"], ["t is Pending (Stolen)"]],
+            id="K10: a thief",
+        ),
+        pytest.param(
+            [member(claiming("t"), opened(said="full"), guardian())],
+            FULL,
+            [["mark[node-1] web"], ["delete g"]],
+            id="the room beside the guardian was taken: now the hard way",
+        ),
+    ],
+)
+def test_the_next_step(
+    members: list[Member], there: tuple[Builder[Pod], ...], steps: list[list[str]]
+) -> None:
+    assert told(decide(*members, there=there)) == steps
+
+
+def replica(pod: Builder[Pod]) -> Builder[Pod]:
+    owner = ReplicaSet(metadata=a_pod("rs").stored("uid-rs").build().metadata)
+    return pod.owned_by(REPLICA_SETS, owner)
+
+
+@pytest.mark.parametrize(
+    ("recreate", "steps"),
+    [
+        pytest.param(True, [["delete web"], ["t is Pending (NeverBound)"]], id="by default"),
+        pytest.param(
+            False, [["tell[same] web"], ["t is Pending (NeverBound)"]], id="unless switched off"
+        ),
+    ],
+)
+def test_a_stuck_pod_of_a_controller_comes_again(recreate: bool, steps: list[list[str]]) -> None:
+    """Rule 9."""
+    stuck = member(claiming("t", seconds=0), replica(opened(said="no zone")))
+    assert told(decide(stuck, settings=Settings(recreate_stuck_pods=recreate))) == steps
+
+
+def test_a_new_scheduler_is_told_of_nominations_again() -> None:
+    """K8."""
+    waiting = member(claiming("t"), marked(gated()), going(guardian()))
+    assert told(decide(waiting, scheduler="second")) == [["mark[same] web"]]
+
+
+def test_without_nominations_a_pod_is_only_marked() -> None:
+    plan = decide(
+        member(claiming("t"), gated(), guardian()), there=FULL, settings=Settings(nominate=False)
+    )
+    assert told(plan) == [["mark[same] web"], ["delete g"]]
+
+
+def test_the_machine_looks_again_at_the_deadline() -> None:
+    plan = decide(member(claiming("t", seconds=50), opened()))
+    assert plan.wake_at == NOW + timedelta(seconds=50)
+
+
+@pytest.mark.parametrize(
+    ("pod", "tickets", "best"),
+    [
+        pytest.param(gated(), [claiming("b"), claiming("a")], "a", id="by name"),
+        pytest.param(
+            marked(gated(), "b"), [claiming("a"), claiming("b")], "b", id="the one it was told of"
+        ),
+        pytest.param(
+            marked(gated(), "a"),
+            [claiming("a"), claiming("b").but({"status": {"phase": "Claimed"}})],
+            "b",
+            id="the one it has",
+        ),
+    ],
+)
+def test_one_of_two_tickets_is_the_right_one(
+    pod: Builder[Pod], tickets: list[Builder[Ticket]], best: str
+) -> None:
+    """S26: two replicas may claim two tickets for one pod in the moment of a change."""
+    found = handover.rightful(pod.build(), [ticket.build() for ticket in tickets])
+    assert found is not None
+    assert found.metadata.name == best
+
+
+@pytest.mark.parametrize(
+    ("terms", "pinned"),
+    [
+        pytest.param([], [["node-1"]], id="none"),
+        pytest.param(
+            [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}] * 2,
+            [["node-1"], ["node-1"]],
+            id="two terms get it both",
+        ),
+        pytest.param(
+            [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}],
+            [["node-1"]],
+            id="a daemon pod has it already",
+        ),
+        pytest.param([{}], [[]], id="an empty term matches nothing and stays"),
+    ],
+)
+def test_the_pin_is_in_every_term(terms: list[JSON], pinned: list[list[str]]) -> None:
+    """S14 and K5."""
+    required: JSON = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+    }
+    pod = gated().but({"spec": {"affinity": {"nodeAffinity": required}}}) if terms else gated()
+    (stage,) = decide(member(claiming("t"), pod, guardian())).stages
+    (step,) = stage
+    assert isinstance(step, Patch)
+    after = patch.apply_merge(pod.json, step.body)
+    spec = Builder(PODS, cast("Mapping[str, JSON]", after)).build().spec
+    assert spec.scheduling_gates == ()
+    assert spec.affinity is not None
+    assert spec.affinity.node_affinity is not None
+    assert spec.affinity.node_affinity.required is not None
+    found = spec.affinity.node_affinity.required.node_selector_terms
+    assert [[v for f in term.match_fields for v in f.values] for term in found] == pinned
+
+
+@dataclass
+class World:
+    """Objects on which plans are carried out, as far as the power does not fail, and who else acts on them."""
+
+    pods: dict[str, dict[str, JSON]] = field(default_factory=dict)
+    guardians: dict[str, dict[str, JSON]] = field(default_factory=dict)
+    tickets: dict[str, dict[str, JSON]] = field(default_factory=dict)
+    version: int = 10
+
+    def turn(self, power: int) -> None:
+        """Takes a turn of which only the first so many steps are carried out."""
+        members = [self._member(name) for name in self.tickets if self._phase(name) == "Claiming"]
+        there = [
+            Builder(PODS, pod).build() for pod in (*self.pods.values(), *self.guardians.values())
+        ]
+        site = Site(a_node(NODE).build(), [pod for pod in there if pod.spec.node_name])
+        plan = handover.plan(Scene(NODE, site, members, NOW))
+        steps = [step for stage in plan.stages for step in stage]
+        for step in steps[:power]:
+            self._carry_out(step)
+
+    def _phase(self, ticket: str) -> JSON:
+        return cast("Any", self.tickets[ticket])["status"]["phase"]
+
+    def _member(self, ticket: str) -> Member:
+        pod, guardian = self.pods.get(f"p{ticket}"), self.guardians.get(f"g{ticket}")
+        built = Builder(TICKETS, self.tickets[ticket]).build()
+        there = (Builder(PODS, guardian).build(),) if guardian is not None else ()
+        return Member(built, Builder(PODS, pod).build() if pod is not None else None, there)
+
+    def _carry_out(self, step: Step) -> None:
+        name = cast("Patch | Delete", step).key.name
+        if isinstance(step, Delete):
+            self.guardians[name] = going(Builder(PODS, self.guardians[name])).json
+            return
+        assert isinstance(step, Patch)
+        store = self.tickets if step.kind == TICKETS else self.pods
+        if step.type is PatchType.MERGE and step.kind == PODS:
+            self._never_open_too_early(name)
+        self.version += 1
+        changed = Builder(
+            step.kind, cast("Mapping[str, JSON]", patch.apply_merge(store[name], step.body))
+        )
+        store[name] = changed.but({"metadata": {"resourceVersion": str(self.version)}}).json
+
+    def _never_open_too_early(self, pod: str) -> None:
+        """The invariant: a pod is let go with its batch's guardians gone, or with room beside its own."""
+        in_batch = [
+            name[1:]
+            for name, each in self.pods.items()
+            if handover.is_marked(Builder(PODS, each).build())
+        ]
+        if pod[1:] in in_batch:
+            assert not [name for name in in_batch if f"g{name}" in self.guardians]
+        else:
+            assert f"g{pod[1:]}" in self.guardians
+
+
+def deed(draw: Callable[[Any], int], world: World, what: str) -> None:
+    """Somebody else acts: the kubelet ends a guardian, the scheduler binds, a user deletes."""
+    if what == "gone":
+        leaving = [
+            n
+            for n, g in world.guardians.items()
+            if "deletionTimestamp" in cast("Any", g)["metadata"]
+        ]
+        if leaving:
+            del world.guardians[leaving[draw(st.integers(0, len(leaving) - 1))]]
+    elif what == "bind":
+        free = [
+            name
+            for name, pod in world.pods.items()
+            if handover.stage_of(world._member(name[1:]), NODE) is Stage.OPEN and pod
+        ]
+        for name in free[:1]:
+            world.pods[name] = (
+                Builder(PODS, world.pods[name]).but({"spec": {"nodeName": NODE}}).json
+            )
+    elif what == "delete" and world.pods:
+        names = list(world.pods)
+        del world.pods[names[draw(st.integers(0, len(names) - 1))]]
+
+
+@settings(max_examples=60)
+@given(st.data(), st.integers(1, 4), st.booleans())
+def test_no_pod_is_let_go_while_a_guardian_of_its_batch_stands(
+    data: st.DataObject, number: int, full: bool
+) -> None:
+    """Whatever comes in between, a failing power included; and at the end everything is handed over or given back."""
+    world = World()
+    for n in range(number):
+        cpu = "1" if full or number > 2 else "100m"
+        world.tickets[str(n)] = claiming(str(n), f"p{n}").json
+        world.pods[f"p{n}"] = gated(f"p{n}", cpu).json
+        world.guardians[f"g{n}"] = guardian(f"g{n}", "1").json
+    if full:
+        world.guardians["filler"] = guardian("filler", str(4 - number) if number < 4 else "0").json
+    deeds = st.lists(st.sampled_from(["turn", "half", "gone", "bind", "delete"]), max_size=25)
+    for what in data.draw(deeds):
+        if what in ("turn", "half"):
+            world.turn(99 if what == "turn" else data.draw(st.integers(0, 4)))
+        else:
+            deed(data.draw, world, what)
+    for _ in range(12):
+        world.turn(99)
+        for _ in range(number):
+            deed(data.draw, world, "gone")
+            deed(data.draw, world, "bind")
+    assert {world._phase(name) for name in world.tickets} <= {"Claimed", "Reserved", "Pending"}
