@@ -11,7 +11,7 @@ from datetime import datetime
 from korder.api.core import LEASES, NODES, PODS, Lease, Pod
 from korder.api.meta import Key, controller_of
 from korder.api.plan import NOTHING, Plan
-from korder.api.reserve import GUARDIAN_LABEL, TICKETS, Ticket, TicketPhase
+from korder.api.reserve import TICKETS, Ticket, TicketPhase
 from korder.kube.errors import NotFound
 from korder.reserve.controllers.claims import BY_CLAIMANT, BY_NODE, by_claimant, by_node, pods_on
 from korder.reserve.rules import guardian, handover, members
@@ -95,8 +95,10 @@ class HandOvers:
 
     def _nodes_for(self, pod: Pod) -> Iterable[Key]:
         """The nodes on which a pod takes part in a hand-over, as guardian or as heir."""
-        if GUARDIAN_LABEL in pod.metadata.labels:
-            return map(_key, filter(None, (pod.spec.node_name,)))
+        owner = controller_of(pod)
+        if owner is not None and owner.kind == TICKETS.kind:
+            ticket = self._tickets.reader.get(Key(pod.metadata.namespace, owner.name))
+            return map(_key, _nodes_of(ticket)) if ticket is not None else ()
         tickets = self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
         return [_key(node) for ticket in tickets for node in _nodes_of(ticket)]
 
@@ -119,10 +121,8 @@ def _handed_over(ticket: Ticket) -> Iterable[Hashable]:
 
 def _guarded(pod: Pod) -> Iterable[Hashable]:
     """Index: the ticket whose guardian a pod is."""
-    if GUARDIAN_LABEL in pod.metadata.labels:
-        owner = controller_of(pod)
-        if owner is not None and owner.kind == TICKETS.kind:
-            yield owner.uid
+    owner = controller_of(pod)
+    return (owner.uid,) if owner is not None and owner.kind == TICKETS.kind else ()
 
 
 def _key(node: str) -> Key:
