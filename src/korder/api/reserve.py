@@ -115,6 +115,9 @@ class Reason(StrEnum):
     RETURNING = "Returning"
     HELD = "Held"
     IN_USE = "InUse"
+    CLAIM_UNDONE = "ClaimUndone"
+    NEVER_BOUND = "NeverBound"
+    STOLEN = "Stolen"
     EXPIRED = "Expired"
     RELEASED = "Released"
     QUOTA_EXCEEDED = "QuotaExceeded"
@@ -186,7 +189,7 @@ class AfterUse(StrEnum):
 
 
 class ClaimReason(StrEnum):
-    """How a claim stands: of a pod that waits, and of a ticket whose hand-over came to nothing."""
+    """How a pod stands that asked for a ticket."""
 
     CLAIMED = "TicketClaimed"
     INVALID_REQUEST = "InvalidRequest"
@@ -197,10 +200,6 @@ class ClaimReason(StrEnum):
     NONE_FREE = "NoTicketFree"
     NONE_FITS = "NoTicketFits"
     FELL_BACK = "FellBack"
-    CLAIM_UNDONE = "ClaimUndone"
-    NEVER_BOUND = "NeverBound"
-    STOLEN = "Stolen"
-
 
 class TicketPhase(StrEnum):
     """How far a ticket is; the original's later name for Reserved is still read."""

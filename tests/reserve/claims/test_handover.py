@@ -14,9 +14,10 @@ from korder.api.meta import JSON
 from korder.api.plan import Delete, Patch, PatchType, Plan, Step
 from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
 from korder.api.workloads import REPLICA_SETS, ReplicaSet
-from korder.reserve.rules import handover
+from korder.reserve.rules import handover, members as membership
 from korder.reserve.rules.fitting import Site
-from korder.reserve.rules.handover import Member, Scene, Settings, Stage
+from korder.reserve.rules.handover import Scene, Settings
+from korder.reserve.rules.members import Member, Stage
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -177,13 +178,13 @@ FULL = (guardian("other", cpu="3"),)
         pytest.param(
             [member(claiming("t"), opened().but({"spec": {"nodeName": NODE}}), guardian())],
             (),
-            [["delete g"], ["t is Claimed"]],
+            [["delete g"], ["t is Claimed (InUse)"]],
             id="bound beside its guardian",
         ),
         pytest.param(
             [member(claiming("t"), opened().but({"spec": {"nodeName": NODE}}))],
             (),
-            [["t is Claimed"]],
+            [["t is Claimed (InUse)"]],
             id="bound",
         ),
         pytest.param(
@@ -341,7 +342,7 @@ def test_one_of_two_tickets_is_the_right_one(
     pod: Builder[Pod], tickets: list[Builder[Ticket]], best: str
 ) -> None:
     """S26: two replicas may claim two tickets for one pod in the moment of a change."""
-    found = handover.rightful(pod.build(), [ticket.build() for ticket in tickets])
+    found = membership.rightful(pod.build(), [ticket.build() for ticket in tickets])
     assert found is not None
     assert found.metadata.name == best
 
@@ -432,7 +433,7 @@ class World:
         in_batch = [
             name[1:]
             for name, each in self.pods.items()
-            if handover.is_marked(Builder(PODS, each).build())
+            if membership.is_marked(Builder(PODS, each).build())
         ]
         if pod[1:] in in_batch:
             assert not [name for name in in_batch if f"g{name}" in self.guardians]
@@ -454,7 +455,7 @@ def deed(draw: Callable[[Any], int], world: World, what: str) -> None:
         free = [
             name
             for name, pod in world.pods.items()
-            if handover.stage_of(world._member(name[1:]), NODE) is Stage.OPEN and pod
+            if membership.stage_of(world._member(name[1:]), NODE) is Stage.OPEN and pod
         ]
         for name in free[:1]:
             world.pods[name] = (

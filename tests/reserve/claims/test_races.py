@@ -12,7 +12,7 @@ from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
 from korder.api.reserve import TICKETS, Ticket, TicketPhase
 from korder.api.workloads import REPLICA_SETS
-from korder.reserve.rules import claimsteps, handover
+from korder.reserve.rules import claimsteps, members
 from korder.runtime.clock import Clock
 from korder.testing.builders import a_pod
 
@@ -59,7 +59,7 @@ async def test_fifty_pods_share_twenty_tickets_on_full_nodes_and_no_intruder_get
 Sign = Callable[[Pod], bool]
 STEPS: dict[str, Sign] = {
     "before anything began": lambda _: True,
-    "nominated": handover.is_marked,
+    "nominated": members.is_marked,
     "let go": lambda pod: not claimsteps.is_gated(pod),
     "bound": lambda pod: bool(pod.spec.node_name),
 }
@@ -97,7 +97,7 @@ async def test_a_thief_of_higher_priority_is_reported_and_the_pod_is_not_stuck_i
         await hold(cluster, "t", cpu="4")
         await a_priority(cluster, "top", 2_000_000)
         await cluster.client.create(PODS, asking("web").requesting(cpu="4").json)
-        await until_step(cluster, "web", handover.is_marked)
+        await until_step(cluster, "web", members.is_marked)
         await cluster.end()
         await cluster.gone(PODS, "korder-guardian-t")
         thief = a_pod("thief").requesting(cpu="3").but({"spec": {"priorityClassName": "top"}})

@@ -11,11 +11,13 @@ from datetime import datetime
 from korder.api.core import LEASES, NODES, PODS, Lease, Pod
 from korder.api.meta import Key, controller_of
 from korder.api.plan import NOTHING, Plan
-from korder.api.reserve import GUARDIAN_LABEL, TICKETS, Ticket, TicketPhase
+from korder.api.reserve import TICKETS, Ticket, TicketPhase
+from korder.kube.errors import NotFound
 from korder.reserve.controllers.claims import BY_CLAIMANT, BY_NODE, by_claimant, by_node, pods_on
-from korder.reserve.rules import handover
+from korder.reserve.rules import guardian, handover, members
 from korder.reserve.rules.fitting import Site
-from korder.reserve.rules.handover import Member, Scene, Settings
+from korder.reserve.rules.handover import Scene, Settings
+from korder.reserve.rules.members import Member
 from korder.runtime.informer import Scope
 from korder.runtime.manager import Manager
 
@@ -30,6 +32,7 @@ class HandOvers:
 
     def __init__(self, manager: Manager, settings: Settings | None = None) -> None:
         self._settings = settings or Settings()
+        self._client = manager.client
         self._pods = manager.informers.of(PODS)
         self._tickets = manager.informers.of(TICKETS)
         self._nodes = manager.informers.of(NODES)
@@ -44,8 +47,8 @@ class HandOvers:
         controller.follow(self._pods, self._nodes_for)
         controller.follow(self._leases, self._all_nodes)
 
-    def _turn(self, key: Key, now: datetime) -> Plan:
-        tickets = self._tickets.reader.where(_HANDED_OVER, key.name)
+    async def _turn(self, key: Key, now: datetime) -> Plan:
+        tickets = tuple(self._tickets.reader.where(_HANDED_OVER, key.name))
         if not tickets:
             return NOTHING
         node = self._nodes.reader.get(Key("", key.name))
@@ -55,27 +58,47 @@ class HandOvers:
             Scene(
                 key.name,
                 site,
-                [self._member(ticket) for ticket in tickets],
+                [await self._member(ticket) for ticket in tickets],
                 now,
                 (lease.spec.holder_identity or "") if lease is not None else "",
                 self._settings,
             )
         )
 
-    def _member(self, ticket: Ticket) -> Member:
+    async def _member(self, ticket: Ticket) -> Member:
+        pod = await self._claimant(ticket)
         guardians = tuple(self._pods.reader.where(_GUARDED, ticket.metadata.uid))
-        by = ticket.status.claimed_by
-        pod = self._pods.reader.get(Key(by.namespace, by.name)) if by is not None else None
-        if pod is None or by is None or pod.metadata.uid != by.uid:
-            return Member(ticket, None, guardians)
-        best = handover.rightful(pod, self._tickets.reader.where(BY_CLAIMANT, by.uid))
+        name = self._free_name(ticket)
+        if pod is None:
+            return Member(ticket, None, guardians, free_name=name)
+        best = members.rightful(pod, self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid))
         is_rival = best is not None and best.metadata.uid != ticket.metadata.uid
-        return Member(ticket, pod, guardians, is_rival)
+        return Member(ticket, pod, guardians, is_rival, name)
+
+    async def _claimant(self, ticket: Ticket) -> Pod | None:
+        """The pod that claims; a cache that does not show it may only be late, so the server is asked."""
+        by = ticket.status.claimed_by
+        if by is None:
+            return None
+        key = Key(by.namespace, by.name)
+        pod = self._pods.reader.get(key)
+        if pod is None or pod.metadata.uid != by.uid:
+            try:
+                pod = await self._client.get(PODS, key)
+            except NotFound:
+                return None
+        return pod if pod.metadata.uid == by.uid else None
+
+    def _free_name(self, ticket: Ticket) -> str:
+        space, taken = ticket.metadata.namespace, self._pods.reader.get
+        return next(name for name in guardian.names(ticket) if taken(Key(space, name)) is None)
 
     def _nodes_for(self, pod: Pod) -> Iterable[Key]:
         """The nodes on which a pod takes part in a hand-over, as guardian or as heir."""
-        if GUARDIAN_LABEL in pod.metadata.labels:
-            return map(_key, filter(None, (pod.spec.node_name,)))
+        owner = controller_of(pod)
+        if owner is not None and owner.kind == TICKETS.kind:
+            ticket = self._tickets.reader.get(Key(pod.metadata.namespace, owner.name))
+            return map(_key, _nodes_of(ticket)) if ticket is not None else ()
         tickets = self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
         return [_key(node) for ticket in tickets for node in _nodes_of(ticket)]
 
@@ -98,10 +121,8 @@ def _handed_over(ticket: Ticket) -> Iterable[Hashable]:
 
 def _guarded(pod: Pod) -> Iterable[Hashable]:
     """Index: the ticket whose guardian a pod is."""
-    if GUARDIAN_LABEL in pod.metadata.labels:
-        owner = controller_of(pod)
-        if owner is not None and owner.kind == TICKETS.kind:
-            yield owner.uid
+    owner = controller_of(pod)
+    return (owner.uid,) if owner is not None and owner.kind == TICKETS.kind else ()
 
 
 def _key(node: str) -> Key:

@@ -20,11 +20,12 @@ from korder.api.reserve import (
     TICKET_GROUP_ANNOTATION,
     ClaimReason,
     Order,
+    Reason,
     Ticket,
     TicketPhase,
 )
 from korder.api.resources import Resources
-from korder.reserve.rules import fitting, owners
+from korder.reserve.rules import fitting, owners, usage
 from korder.reserve.rules.fitting import Site
 from korder.reserve.rules.requests import Request
 
@@ -63,7 +64,7 @@ class Match:
 class Wait:
     """Why a pod gets no ticket now."""
 
-    reason: ClaimReason
+    reason: ClaimReason | Reason
     message: str
 
 
@@ -127,7 +128,7 @@ class _Book:
             if order.spec.min_available is not None and not order.status.opened
         }
         self._free = [
-            (ticket, fitting.left_of(ticket))
+            (ticket, usage.remainder(ticket, ticket.status.shared_by))
             for ticket in market.tickets
             if is_free(ticket, market.now) and self._closed_order(ticket) is None
         ]

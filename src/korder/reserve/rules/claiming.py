@@ -12,16 +12,14 @@ from datetime import datetime, timedelta
 from korder.api.core import PODS, Pod
 from korder.api.meta import key_of
 from korder.api.plan import EventType, Notice, Plan, Step
-from korder.api.reserve import SCHEDULING_GATE, TICKETS, ClaimReason
+from korder.api.reserve import SCHEDULING_GATE, TICKETS, ClaimReason, Reason
 from korder.reserve.rules import choosing, claimsteps
 from korder.reserve.rules.choosing import Market, Match, Seeker, Wait
 from korder.reserve.rules.requests import InvalidRequest, Request, request_of
 
 HAND_OVER_SECONDS = 60.0
 """How long a hand-over may take before it is undone."""
-_UNDONE = Wait(
-    ClaimReason.CLAIM_UNDONE, "The hand-over was undone; the pod looks for another ticket."
-)
+_UNDONE = Wait(Reason.CLAIM_UNDONE, "The hand-over was undone; the pod looks for another ticket.")
 _UNASKED = Wait(ClaimReason.NO_TICKET, "The pod asks for no ticket.")
 
 

@@ -21,6 +21,7 @@ from korder.api.reserve import (
     TICKET_NODE_ANNOTATION,
     TICKETS,
     ClaimReason,
+    Reason,
     Ticket,
     TicketPhase,
 )
@@ -52,7 +53,7 @@ def name_for(pod: Pod, ticket: Ticket) -> str:
 
 def tell(
     pod: Pod,
-    reason: ClaimReason,
+    reason: ClaimReason | Reason,
     message: str,
     now: datetime,
     *,
@@ -119,30 +120,34 @@ def _with(term: NodeSelectorTerm, here: NodeSelectorRequirement) -> NodeSelector
     return msgspec.structs.replace(term, match_fields=(*term.match_fields, here))
 
 
+def nominate(guardian: Pod, node: str) -> Patch:
+    """Promises the node to a guardian behind its gate."""
+    body: JSON = {"status": {"nominatedNodeName": node or None}}
+    return Patch(PODS, key_of(guardian), body, subresource="status", uid=guardian.metadata.uid)
+
+
+def open_guardian(guardian: Pod) -> Patch:
+    """Takes a guardian's gate away."""
+    return _change(guardian, {"spec": {"schedulingGates": None}})
+
+
 def claim(ticket: Ticket, pod: Pod, deadline: datetime) -> Patch:
     """Gives the ticket to the pod, if it still is as it was read."""
-    key = key_of(pod)
+    key, meta = key_of(pod), ticket.metadata
     owner: JSON = {"namespace": key.namespace, "name": key.name, "uid": pod.metadata.uid}
-    return set_status(
-        ticket,
-        TicketPhase.CLAIMING,
-        claimedBy=owner,
-        claimedPod=str(key),
-        claimDeadline=instant.render(deadline),
-        reason=None,
-        message=None,
-    )
-
-
-def set_status(ticket: Ticket, phase: TicketPhase, **fields: JSON) -> Patch:
-    """Moves a ticket on, if it still is as it was read."""
+    status: JSON = {
+        "phase": TicketPhase.CLAIMING.value,
+        "claimedBy": owner,
+        "claimedPod": str(key),
+        "claimDeadline": instant.render(deadline),
+    }
     return Patch(
         TICKETS,
         key_of(ticket),
-        {"status": {"phase": phase.value, **fields}},
+        {"status": status},
         subresource="status",
-        uid=ticket.metadata.uid,
-        resource_version=ticket.metadata.resource_version,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
     )
 
 

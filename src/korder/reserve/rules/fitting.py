@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from korder.api import noderoom, podrequests, quantity, resources, scheduling
 from korder.api.core import Node, Pod
-from korder.api.reserve import Ticket
 from korder.api.resources import Resources
 
 _SLOT = "pods"
@@ -29,14 +28,6 @@ def needs_of(pod: Pod) -> dict[str, quantity.Quantity]:
     needs = podrequests.requests(pod)
     needs.pop(_SLOT, None)
     return needs
-
-
-def left_of(ticket: Ticket) -> dict[str, quantity.Quantity]:
-    """What a ticket still holds: all, or what the pods that share it have left over."""
-    left = resources.parse_list(ticket.spec.requests)
-    for share in ticket.status.shared_by:
-        left = resources.subtract(left, resources.parse_list(share.requests))
-    return left
 
 
 def too_small(needs: Resources, left: Resources) -> str:

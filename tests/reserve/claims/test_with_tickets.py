@@ -1,0 +1,185 @@
+"""Claims together with the ticket controller: room is handed over, comes back, is shared, and is never leaked."""
+
+from collections.abc import Mapping
+
+import pytest
+from tests.reserve.claims.holds import asking, bound, claiming, phase
+from tests.reserve.scene import Scene, scene
+
+from korder.api.core import PODS, Pod
+from korder.api.meta import JSON, Key
+from korder.api.reserve import TICKETS, Ticket, TicketPhase
+from korder.api.workloads import DAEMON_SETS, STATEFUL_SETS
+from korder.reserve.controllers.tickets import Tickets
+from korder.reserve.rules import claimsteps, guardian, members
+from korder.runtime.clock import Clock
+from korder.testing.builders import Builder, a_ticket
+
+
+def of(name: str, cpu: str = "1", **spec: JSON) -> Builder[Ticket]:
+    requests: JSON = {"cpu": cpu, "memory": "1Gi"}
+    return a_ticket(name).but({"spec": {"resources": {"requests": requests}, **spec}})
+
+
+async def reserve(cluster: Scene, *tickets: Builder[Ticket]) -> None:
+    await cluster.put(*tickets)
+    for ticket in tickets:
+        await phase(cluster, ticket.build().metadata.name, TicketPhase.RESERVED)
+
+
+async def in_peace(cluster: Scene) -> None:
+    """Nothing is leaked: every Reserved ticket has one guardian, every Claimed one a pod, and nobody else has any."""
+    await cluster.pass_time(20)
+    tickets = await cluster.all(TICKETS)
+    pods = await cluster.all(PODS)
+    by_uid = {pod.metadata.uid: pod for pod in pods}
+    for ticket in tickets:
+        mine = [
+            pod
+            for pod in pods
+            if any(r.uid == ticket.metadata.uid for r in pod.metadata.owner_references)
+        ]
+        status = ticket.status
+        assert status.phase is not TicketPhase.CLAIMING
+        assert len(mine) == (status.phase is TicketPhase.RESERVED), ticket
+        if status.phase is TicketPhase.CLAIMED and status.claimed_by is not None:
+            assert by_uid[status.claimed_by.uid].spec.node_name == status.node_name
+    assert len(await cluster.guardians()) == sum(
+        t.status.phase is TicketPhase.RESERVED for t in tickets
+    )
+
+
+async def test_a_ticket_is_claimed_used_and_released(clock: Clock) -> None:
+    """S10 and S16: from Reserved to Released with one pod, each phase in its time."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("t", cpu="4"))
+        await cluster.put(asking("web").requesting(cpu="4"))
+        ticket = await phase(cluster, "t", TicketPhase.CLAIMED)
+        assert (ticket.status.reason, ticket.status.message) == (
+            "InUse",
+            "pod default/web has the room",
+        )
+        await bound(cluster, "web")
+        await in_peace(cluster)
+        await cluster.delete(PODS, "web")
+        await phase(cluster, "t", TicketPhase.RELEASED)
+        await in_peace(cluster)
+
+
+async def test_a_stateful_pod_gets_the_place_of_its_predecessor_back(clock: Clock) -> None:
+    """S16: afterUse Reserve; the pod of the same name has another UID and claims anew."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("t", cpu="4", afterUse="Reserve"))
+        pod = (
+            asking("db")
+            .requesting(cpu="4")
+            .labelled({"app": "db"})
+            .but({"metadata": {"name": None}})
+        )
+        spec: JSON = {
+            "replicas": 1,
+            "serviceName": "db",
+            "selector": {"matchLabels": {"app": "db"}},
+            "template": {"metadata": pod.json["metadata"], "spec": pod.json["spec"]},
+        }
+        meta: JSON = {"name": "db", "namespace": "default"}
+        await cluster.client.create(STATEFUL_SETS, {"metadata": meta, "spec": spec})
+        first = await bound(cluster, "db-0")
+        await phase(cluster, "t", TicketPhase.CLAIMED)
+        await cluster.delete(PODS, "db-0")
+        second = await cluster.until(
+            PODS,
+            "db-0",
+            lambda pod: pod.metadata.uid != first.metadata.uid and bool(pod.spec.node_name),
+        )
+        ticket = await phase(cluster, "t", TicketPhase.CLAIMED)
+        assert ticket.status.claimed_by is not None
+        assert ticket.status.claimed_by.uid == second.metadata.uid
+        await in_peace(cluster)
+
+
+STEPS = {
+    "nominated": members.is_marked,
+    "let go": lambda pod: not claimsteps.is_gated(pod),
+    "bound": lambda pod: bool(pod.spec.node_name),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_the_room_of_a_pod_that_is_deleted_on_the_way_is_held_again(
+    clock: Clock, step: str
+) -> None:
+    """S24: the guardian is restored, and the next pod can have the ticket."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("t", cpu="4", afterUse="Reserve"))
+        await cluster.client.create(PODS, asking("web").requesting(cpu="4").json)
+        while not STEPS[step](await cluster.client.get(PODS, Key("default", "web"))):
+            await cluster.pass_time(0.005)
+        await cluster.delete(PODS, "web")
+        await phase(cluster, "t", TicketPhase.RESERVED)
+        await in_peace(cluster)
+        await cluster.put(asking("next").requesting(cpu="4"))
+        await bound(cluster, "next")
+        await in_peace(cluster)
+
+
+def held(pods: list[Pod]) -> list[Mapping[str, str]]:
+    return [{name: str(amount) for name, amount in guardian.holds(pod).items()} for pod in pods]
+
+
+async def test_two_pods_share_a_ticket_and_the_third_waits(clock: Clock) -> None:
+    """S18 and rule 11: the node is full, and what is left is held in between."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("t", cpu="2", allocateOnce=False), of("rest", cpu="2"))
+        for name in ("a", "b", "c"):
+            wanted = {"korder.dev/required": "true", "korder.dev/ticket-request": "t"}
+            await cluster.put(asking(name, wanted).requesting(cpu="1", memory="512Mi"))
+            if name == "a":
+                await bound(cluster, "a")
+                ticket = await phase(cluster, "t", TicketPhase.RESERVED)
+                assert [share.name for share in ticket.status.shared_by] == ["a"]
+                mine = [g for g in await cluster.guardians() if "rest" not in g.metadata.name]
+                assert held(mine) == [{"cpu": "1", "memory": "512Mi"}]
+        await bound(cluster, "b")
+        ticket = await phase(cluster, "t", TicketPhase.CLAIMED)
+        assert [share.name for share in ticket.status.shared_by] == ["a", "b"]
+        await cluster.pass_time(5)
+        third = await cluster.get(PODS, "c")
+        assert third is not None
+        assert claimsteps.is_gated(third)
+        await cluster.delete(PODS, "a")
+        await bound(cluster, "c")
+        await cluster.pass_time(5)
+        ticket = await phase(cluster, "t", TicketPhase.CLAIMED)
+        assert sorted(share.name for share in ticket.status.shared_by) == ["b", "c"]
+
+
+async def test_daemon_pods_take_the_ticket_of_their_own_node_and_get_it_back_after_an_update(
+    clock: Clock,
+) -> None:
+    """S36, also in korder-system."""
+    async with scene(clock, Tickets, claiming, nodes=2) as cluster:
+        ours = [of(f"t{n}", cpu="4", nodeName=f"node-{n}", afterUse="Reserve") for n in (1, 2)]
+        await reserve(cluster, *ours)
+        pod = (
+            asking("agent")
+            .requesting(cpu="4")
+            .labelled({"app": "agent"})
+            .but({"metadata": {"name": None}})
+        )
+        spec: JSON = {
+            "selector": {"matchLabels": {"app": "agent"}},
+            "template": {"metadata": pod.json["metadata"], "spec": pod.json["spec"]},
+        }
+        meta: JSON = {"name": "agent", "namespace": "default"}
+        await cluster.client.create(DAEMON_SETS, {"metadata": meta, "spec": spec})
+        for _ in range(2):
+            for n in (1, 2):
+                ticket = await phase(cluster, f"t{n}", TicketPhase.CLAIMED)
+                assert ticket.status.node_name == f"node-{n}"
+            await in_peace(cluster)
+            agents = await cluster.all(PODS, labels="app=agent")
+            assert {each.spec.node_name for each in agents} == {"node-1", "node-2"}
+            change: JSON = {"spec": {"template": {"metadata": {"annotations": {"again": "1"}}}}}
+            await cluster.client.patch(DAEMON_SETS, Key("default", "agent"), change)
+            await cluster.pass_time(30)
