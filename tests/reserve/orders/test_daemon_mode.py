@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 import pytest
 from tests.reserve.orders.desk import START, Desk
 
@@ -215,8 +215,7 @@ def test_orders_that_compete_for_a_node_say_so() -> None:
     assert condition(desk, "Ready") == (
         "False",
         "TicketsWait",
-        "2 of 3 tickets can be claimed; o-n1 waits: Insufficient cpu;"
-        " node n1 is also booked by order default/other",
+        "2 of 3 tickets can be claimed; o-n1 waits: Insufficient cpu; node n1 is also booked by order default/other",
     )
 
 
@@ -259,6 +258,7 @@ happenings = st.tuples(
 )
 
 
+@settings(max_examples=60)
 @given(history=st.lists(happenings, max_size=15))
 def test_each_eligible_node_has_exactly_one_ticket(
     history: list[tuple[str, int, int | None]],
