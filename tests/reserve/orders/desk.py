@@ -12,11 +12,10 @@ from datetime import UTC, datetime, timedelta
 
 from korder.api import codec, instant, patch
 from korder.api.meta import JSON
-from korder.api.plan import Create, Delete, Notice, Patch, Step
+from korder.api.plan import Create, Delete, Notice, Patch, Plan, Step
 from korder.api.reserve import ORDERS, TICKETS, Order, Ticket, TicketPhase
-from korder.reserve.rules import orderend, orderplan
-from korder.reserve.rules.orderplan import Picture
-from korder.testing.builders import Builder
+from korder.reserve.rules import daemonplan, orderend, orderplan
+from korder.testing.builders import Builder, NodeBuilder
 
 START = datetime(2026, 1, 5, 0, 0, 30, tzinfo=UTC)
 """A Monday, half a minute after midnight."""
@@ -37,6 +36,9 @@ class Desk:
         self.notices: list[Notice] = []
         self.foreign: set[str] = set()
         """Names of tickets that others have made."""
+        self.nodes: dict[str, NodeBuilder] = {}
+        self.rivals: dict[str, list[str]] = {}
+        """Who else books on a node, in DaemonSet mode."""
         self.wake_at: datetime | None = None
 
     @property
@@ -64,11 +66,22 @@ class Desk:
         """What a turn would do now."""
         found = orderend.beginning(self.order)
         if found is None:
-            tickets = tuple(self.tickets.values())
-            found = orderplan.plan(Picture(self.order, tickets, self.now, self._taken))
+            found = self._decide()
         self.wake_at = found.wake_at
         self.notices += found.notices
         return [step for stage in found.stages for step in stage]
+
+    def _decide(self) -> Plan:
+        order, tickets = self.order, tuple(self.tickets.values())
+        if not order.spec.daemon_set:
+            return orderplan.plan(orderplan.Picture(order, tickets, self.now, self._taken))
+        nodes = [node.build() for node in self.nodes.values()]
+        return daemonplan.plan(
+            daemonplan.Picture(order, tickets, nodes, self.now, self._taken, self._rivals)
+        )
+
+    def _rivals(self, node: str) -> list[str]:
+        return self.rivals.get(node, [])
 
     def turn(self, most: int | None = None) -> int:
         """Takes a turn, or only its first steps; says how many there were."""

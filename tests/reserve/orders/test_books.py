@@ -1,6 +1,8 @@
 """Whatever happens, and wherever a turn is broken off: nothing is issued twice and no name comes again."""
 
-from hypothesis import given, strategies as st
+import random
+
+from hypothesis import given, settings, strategies as st
 from tests.reserve.orders.desk import Desk
 
 from korder.api.reserve import TicketPhase
@@ -43,6 +45,7 @@ def do(desk: Desk, deed: str, which: int) -> bool:
     return True
 
 
+@settings(max_examples=60)
 @given(case=st.sampled_from(sorted(REPLACED)), history=st.lists(deeds, max_size=12))
 def test_every_end_is_settled_once_wherever_turns_are_broken_off(
     case: tuple[str, str], history: list[tuple[str, int, int | None]]
@@ -73,6 +76,7 @@ def test_every_end_is_settled_once_wherever_turns_are_broken_off(
 scales = st.tuples(st.just("scale"), st.integers(0, 6), st.none() | st.integers(0, 9))
 
 
+@settings(max_examples=60)
 @given(
     case=st.sampled_from(sorted(REPLACED)),
     history=st.lists(deeds | scales, max_size=15),
@@ -102,6 +106,18 @@ def test_names_never_repeat_and_the_pool_never_exceeds_its_replicas(
         assert status.terminal_replicas == len(desk.names(TicketPhase.EXPIRED))
     assert len(desk.made) == len(set(desk.made))
     assert not desk.foreign & set(desk.made)
+
+
+def test_two_hundred_deletions_bring_two_hundred_new_names() -> None:
+    """S5."""
+    desk = a_desk("OneTime", "Always")
+    desk.settle()
+    rng = random.Random(5)
+    for _ in range(200):
+        desk.delete(rng.choice(desk.free))
+        desk.settle()
+        assert len(desk.free) == REPLICAS
+    assert len(set(desk.made)) == len(desk.made) == 200 + REPLICAS
 
 
 def test_a_name_that_somebody_takes_at_the_last_moment_is_given_up() -> None:

@@ -6,20 +6,20 @@ what follows it: of a thousand tickets that become Reserved an order hears a few
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from korder.api.meta import Key, controller_of
+from korder.api.core import NODES, Node
+from korder.api.meta import Key, controller_of, key_of
 from korder.api.plan import NOTHING, Plan
-from korder.api.reserve import ORDERS, TICKETS, Ticket
-from korder.reserve.rules import orderend, orderplan
-from korder.reserve.rules.orderplan import Picture
+from korder.api.reserve import NODE_LABEL, ORDERS, TICKETS, Order, Ticket
+from korder.reserve.rules import daemonplan, eligibility, orderend, orderplan
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change
 
 BREATH = 0.25
 """Seconds between a change of a ticket and the look at its order."""
-_OWNER = "owner"
+_OWNER, _NODE, _DAEMONS = "owner", "node", "daemons"
 
 
 class Orders:
@@ -29,10 +29,14 @@ class Orders:
         self._orders = manager.informers.of(ORDERS)
         self._tickets = manager.informers.of(TICKETS)
         self._tickets.add_index(_OWNER, _by_owner)
+        self._tickets.add_index(_NODE, _by_node)
+        self._nodes = manager.informers.of(NODES)
+        self._orders.add_index(_DAEMONS, lambda order: (order.spec.daemon_set,))
         self._soon: set[Key] = set()
         self._controller = manager.controller("orders", self._turn)
         self._controller.follow(self._orders)
         self._tickets.on_change(self._ticket_changed)
+        self._nodes.on_change(self._node_changed)
 
     def _turn(self, key: Key, now: datetime) -> Plan:
         order = self._orders.reader.get(key)
@@ -48,12 +52,33 @@ class Orders:
         def taken(name: str) -> bool:
             return self._tickets.reader.get(Key(key.namespace, name)) is not None
 
-        return orderplan.plan(Picture(order, tickets, now, taken))
+        if order.spec.daemon_set:
+            nodes, rivals = self._nodes.reader.all(), self._rivals_of(order)
+            return daemonplan.plan(daemonplan.Picture(order, tickets, nodes, now, taken, rivals))
+        return orderplan.plan(orderplan.Picture(order, tickets, now, taken))
+
+    def _rivals_of(self, order: Order) -> Callable[[str], Iterable[str]]:
+        """Finds the other orders that have a ticket on a node."""
+
+        def rivals(node: str) -> Iterable[str]:
+            for ticket in self._tickets.reader.where(_NODE, node):
+                owner = controller_of(ticket)
+                if owner is not None and owner.uid != order.metadata.uid:
+                    yield f"order {ticket.metadata.namespace}/{owner.name}"
+
+        return rivals
 
     def _ticket_changed(self, change: Change[Ticket]) -> None:
         for ticket in change.objects:
             for key in _order_of(ticket):
                 self._look_soon(key)
+
+    def _node_changed(self, change: Change[Node]) -> None:
+        """Looks at orders in DaemonSet mode, unless all that has changed is the time of a heartbeat."""
+        old, new = change
+        if old is None or new is None or eligibility.relevant(old, new):
+            for order in self._orders.reader.where(_DAEMONS, value=True):
+                self._look_soon(key_of(order))
 
     def _look_soon(self, key: Key) -> None:
         if key not in self._soon:
@@ -69,6 +94,11 @@ def _by_owner(ticket: Ticket) -> Iterable[str]:
     """Index: the UID of whoever manages the ticket."""
     owner = controller_of(ticket)
     return () if owner is None else (owner.uid,)
+
+
+def _by_node(ticket: Ticket) -> Iterable[str]:
+    """Index: the node that a ticket of DaemonSet mode is for."""
+    return (ticket.spec.node_name,) if NODE_LABEL in ticket.metadata.labels else ()
 
 
 def _order_of(ticket: Ticket) -> Iterable[Key]:

@@ -53,7 +53,7 @@ def of_pools(
         desired=0 if windowed and not accounts else order.spec.replicas,
         free=free,
         template_hash=template.template_hash(order.spec.template),
-        closed=_closed(times) if windowed and not accounts else None,
+        closed=between_windows(times) if windowed and not accounts else None,
         blocked=_obstacle(idle, is_current) if old else "",
         rolling=bool(old),
         busy=any(account.unmade for account in accounts)
@@ -66,6 +66,13 @@ def of_failure(order: Order, why: str) -> Findings:
     """What is found about an order that cannot work."""
     wanted = template.template_hash(order.spec.template)
     return Findings(desired=0, free=0, template_hash=wanted, failure=why)
+
+
+def between_windows(times: Timetable) -> tuple[str, str]:
+    """Why an order whose windows are all closed is not ready."""
+    following = times.following
+    when = f"the next window opens at {instant.render(following)}" if following else ""
+    return OrderReason.BETWEEN_WINDOWS, when
 
 
 def warnings(order: Order, times: Timetable) -> tuple[Notice, ...]:
@@ -86,12 +93,6 @@ def warnings(order: Order, times: Timetable) -> tuple[Notice, ...]:
         f" but renewed only every {duration.human(int(pause.total_seconds()))}"
     )
     return (Notice(ORDERS, order, OrderReason.GAP.value, told, EventType.WARNING),)
-
-
-def _closed(times: Timetable) -> tuple[str, str]:
-    following = times.following
-    when = f"the next window opens at {instant.render(following)}" if following else ""
-    return OrderReason.BETWEEN_WINDOWS, when
 
 
 def _obstacle(idle: Sequence[Ticket], is_current: Callable[[Ticket], bool]) -> str:

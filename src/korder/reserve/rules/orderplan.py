@@ -15,6 +15,7 @@ import msgspec
 
 from korder.api.plan import Create, Patch, Plan
 from korder.api.reserve import (
+    NODE_LABEL,
     Order,
     OrderStatus,
     OverlapPolicy,
@@ -96,7 +97,7 @@ def _reckoned(picture: Picture) -> list[Account]:
     filed: dict[datetime | None, dict[int, Ticket]] = {}
     for ticket in picture.tickets:
         number = ticketnames.number_of(ticket.metadata.name)
-        if number is not None:
+        if number is not None and not _is_of_a_node(ticket):
             firing = ticketstate.firing_of(ticket) if windowed else None
             filed.setdefault(firing, {})[number] = ticket
     pools = order.status.pools or (() if windowed else (TicketPool(),))
@@ -145,8 +146,15 @@ def _claimed(picture: Picture) -> int:
     return sum(ticketstate.phase_of(each) is TicketPhase.CLAIMED for each in picture.tickets)
 
 
+def _is_of_a_node(ticket: Ticket) -> bool:
+    """Says whether a ticket was made when the order was in DaemonSet mode."""
+    return NODE_LABEL in ticket.metadata.labels
+
+
 def _turn_over(picture: Picture, books: Books) -> None:
     """Chooses what goes and gives numbers to what comes."""
+    strays = filter(_is_of_a_node, picture.tickets)
+    books.removed += [ticket for ticket in strays if ticketstate.is_idle(ticket)]
     is_current = findings.currency(picture.order, books.times)
     for place, before in enumerate(books.accounts):
         lost = {each for each in before.unmade if picture.taken(_name(picture, before, each))}
