@@ -93,7 +93,7 @@ def _guarded(picture: Picture, chosen: Pod, now: datetime) -> Plan:
         reason, message = Reason.NODE_CORDONED, f"node {node} is cordoned: it cannot be claimed"
     status = ticketstatus.reserved(ticket, chosen, reason, message, now)
     if status != ticket.status:
-        return ticketstatus.report(ticket, status)
+        return ticketstatus.report(ticket, status).wake(status.expiration_time)
     if picture.leaving():
         staying = [share for share in ticket.status.shared_by if share not in picture.leaving()]
         room = usage.remainder(ticket, staying)

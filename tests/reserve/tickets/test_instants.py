@@ -1,0 +1,80 @@
+"""The instants of tickets and the parts of their room, for all kinds of lengths and sizes (rules 1, 11)."""
+
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+from hypothesis import given, strategies as st
+
+from korder.api import instant, quantity, resources
+from korder.api.meta import JSON
+from korder.api.reserve import (
+    LEAD_TIME_ANNOTATION,
+    SCHEDULED_TIME_ANNOTATION,
+    STANDING_ANNOTATION,
+    Share,
+)
+from korder.reserve.rules import clockwork, usage
+from korder.testing.builders import a_ticket
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SECONDS = st.integers(min_value=1, max_value=10**7)
+
+
+@given(SECONDS, st.integers(0, 10**8))
+def test_a_standing_ticket_ends_within_one_length_and_never_now(span: int, age: int) -> None:
+    ticket = a_ticket("t", f"{span}s").annotated({STANDING_ANNOTATION: "true"}).build()
+    now = NOW + timedelta(seconds=age)
+    end = clockwork.expiration(ticket, NOW, now)
+    assert end is not None
+    assert now < end <= now + timedelta(seconds=span)
+    assert (end - NOW) % timedelta(seconds=span) == timedelta()
+
+
+@given(SECONDS, SECONDS, st.integers(0, 10**8))
+def test_other_tickets_end_where_their_clock_says_whenever_they_are_asked(
+    span: int, lead: int, age: int
+) -> None:
+    text = instant.render(NOW)
+    notes = {SCHEDULED_TIME_ANNOTATION: text, LEAD_TIME_ANNOTATION: f"{lead}s"}
+    ticket = a_ticket("t", f"{span}s").annotated(notes).build()
+    start = clockwork.activation(ticket)
+    assert start == NOW
+    later = NOW + timedelta(seconds=age)
+    assert clockwork.expiration(ticket, start, later) == NOW + timedelta(seconds=span)
+    assert clockwork.guardian_due(ticket) == NOW - timedelta(seconds=lead)
+
+
+def test_nonsense_in_annotations_counts_as_nothing() -> None:
+    notes = {SCHEDULED_TIME_ANNOTATION: "soon", LEAD_TIME_ANNOTATION: "a while"}
+    ticket = a_ticket("t").annotated(notes).build()
+    assert clockwork.starts_at(ticket) is None
+    assert clockwork.guardian_due(ticket) is None
+    begun = ticket.metadata.annotations | {SCHEDULED_TIME_ANNOTATION: instant.render(NOW)}
+    assert clockwork.guardian_due(a_ticket("t").annotated(begun).build()) == NOW
+
+
+def test_instants_beyond_all_calendars_are_their_edges() -> None:
+    late = a_ticket("t", "2562047h").but({"spec": {"startTime": "9999-12-31T23:59:59Z"}}).build()
+    start = clockwork.activation(late)
+    assert clockwork.expiration(late, start, NOW) == datetime.max.replace(tzinfo=UTC)
+    early = a_ticket("t").but({"spec": {"startTime": "0001-01-01T00:00:00Z"}})
+    due = clockwork.guardian_due(early.annotated({LEAD_TIME_ANNOTATION: "1h"}).build())
+    assert due == datetime.min.replace(tzinfo=UTC)
+
+
+@given(st.lists(st.integers(0, 900), max_size=6), st.integers(1, 4000))
+def test_shares_and_what_is_left_make_the_whole_rule_11(parts: list[int], whole: int) -> None:
+    sizes: JSON = {"requests": {"cpu": f"{whole}m", "memory": "1Gi"}}
+    ticket = a_ticket("t").but({"spec": {"resources": sizes}}).build()
+    shares = [
+        Share(namespace="n", name=f"p{i}", uid=f"u{i}", requests={"cpu": f"{part}m"})
+        for i, part in enumerate(parts)
+    ]
+    left = usage.remainder(ticket, shares)
+    assert all(amount > quantity.ZERO for amount in left.values())
+    assert left["memory"] == quantity.parse("1Gi")
+    if sum(parts) < whole:
+        assert resources.add(usage.taken(shares), left)["cpu"] == quantity.parse(f"{whole}m")
+    else:
+        assert "cpu" not in left
+    assert usage.rate(ticket, usage.taken(shares)) == f"{round(Fraction(sum(parts) * 100, whole))}%"

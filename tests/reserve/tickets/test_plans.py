@@ -1,0 +1,338 @@
+"""Single decisions about a ticket, without a cluster: what is written, with which precondition, and when the next look is due."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from korder.api import codec, instant
+from korder.api.core import PODS, Node, Pod
+from korder.api.meta import JSON
+from korder.api.plan import NOTHING, Create, Delete, Patch, Plan
+from korder.api.reserve import (
+    STANDING_ANNOTATION,
+    TICKET_FINALIZER,
+    TICKETS,
+    Reason,
+    Ticket,
+    TicketPhase,
+)
+from korder.reserve.rules import guardian, ticketplan, usage
+from korder.reserve.rules.guardian import Options, Place
+from korder.reserve.rules.picture import FORCE_AFTER, Picture
+from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+N1: Node = a_node("n1").build()
+
+
+def a_known_ticket(phase: str = "", **status: JSON) -> Builder[Ticket]:
+    built = a_ticket("t").stored("uid-of-t", 7)
+    said: dict[str, JSON] = {"phase": phase, **status} if phase else {}
+    return built.but({"metadata": {"finalizers": [TICKET_FINALIZER]}, "status": said})
+
+
+def reserved(**status: JSON) -> Builder[Ticket]:
+    """A ticket that has been held for a minute."""
+    held: dict[str, JSON] = {
+        "nodeName": "n1",
+        "guardianPod": "default/g",
+        "activationTime": instant.render(NOW - timedelta(minutes=1)),
+    }
+    return a_known_ticket("Reserved", **{**held, **status})
+
+
+def a_guardian(name: str = "g", node: str = "n1", place: Place = guardian.ANYWHERE) -> PodBuilder:
+    """A guardian of that ticket as the server keeps it."""
+    ticket = a_known_ticket().build()
+    body = guardian.body(ticket, name, Options(), usage.held(ticket), place)
+    built = PodBuilder(PODS, body).stored(f"uid-of-{name}", 3)
+    return built.on(node) if node else built
+
+
+def picture(built: Builder[Ticket], *guardians: Builder[Pod], **more: Any) -> Picture:
+    found = tuple(each.build() for each in guardians)
+    facts = {"nodes": {"n1": N1}, "free_name": "free", **more}
+    return Picture(built.build(), Options(), found, **facts)
+
+
+def decide(built: Builder[Ticket], *guardians: Builder[Pod], **more: Any) -> Plan:
+    return ticketplan.plan(picture(built, *guardians, **more), NOW)
+
+
+def steps(plan: Plan) -> list[Any]:
+    return [step for stage in plan.stages for step in stage]
+
+
+def status_in(plan: Plan) -> dict[str, Any]:
+    """The only step of a plan, which writes a status with the version that was read."""
+    (step,) = steps(plan)
+    assert isinstance(step, Patch)
+    assert (step.kind, step.subresource) == (TICKETS, "status")
+    assert (step.uid, step.resource_version) == ("uid-of-t", "7")
+    body: Any = step.body
+    return dict(body["status"])
+
+
+def test_a_new_ticket_gets_a_guardian_and_no_word_about_it() -> None:
+    (step,) = steps(decide(a_known_ticket()))
+    assert isinstance(step, Create)
+
+
+def test_a_ticket_whose_guardian_waits_for_the_scheduler_has_nothing_to_say() -> None:
+    assert decide(a_known_ticket(), a_guardian(node="")) == NOTHING
+
+
+def test_a_bound_guardian_makes_the_ticket_reserved_and_starts_its_clock_rule_1() -> None:
+    plan = decide(a_known_ticket(), a_guardian())
+    status = status_in(plan)
+    assert status["phase"] == "Reserved"
+    assert status["nodeName"] == "n1"
+    assert status["activationTime"] == instant.render(NOW)
+    assert plan.wake_at == NOW + timedelta(hours=1)
+    assert [notice.reason for notice in plan.notices] == ["Reserved"]
+
+
+def test_a_reserved_ticket_is_looked_at_again_when_it_expires() -> None:
+    first = status_in(decide(reserved(), a_guardian()))
+    plan = decide(reserved(**first), a_guardian())
+    assert plan == Plan().wake(NOW + timedelta(minutes=59))
+
+
+def test_at_the_end_the_status_goes_first_and_then_the_guardian() -> None:
+    late = reserved(activationTime=instant.render(NOW - timedelta(hours=1)))
+    status = status_in(decide(late, a_guardian()))
+    assert (status["phase"], status["finishedTime"]) == ("Expired", instant.render(NOW))
+    over = late.but({"status": status})
+    (step,) = steps(decide(over, a_guardian()))
+    assert isinstance(step, Delete)
+    assert step.uid == "uid-of-g"
+    removal = decide(over)
+    assert removal == Plan().wake(NOW + timedelta(hours=1))
+
+
+def test_the_time_to_live_counts_from_the_end_and_not_from_now() -> None:
+    ended = instant.render(NOW - timedelta(hours=1))
+    (step,) = steps(decide(a_known_ticket("Expired", finishedTime=ended)))
+    assert isinstance(step, Delete)
+    assert (step.kind, step.uid, step.resource_version) == (TICKETS, "uid-of-t", "7")
+
+
+@pytest.mark.parametrize("phase", ["Reserved", "Claiming", "Claimed", "Pending", "Expired"])
+def test_a_ticket_made_by_hand_gets_our_finalizer_before_anything_is_held(phase: str) -> None:
+    bare = a_known_ticket(phase, finishedTime=instant.render(NOW)).but(
+        {"metadata": {"finalizers": ["other/one"]}}
+    )
+    plan = decide(bare)
+    if phase in ("Claiming", "Expired"):
+        assert not plan.stages
+        return
+    (step,) = steps(plan)
+    assert isinstance(step, Patch)
+    assert step.body == {"metadata": {"finalizers": ["other/one", TICKET_FINALIZER]}}
+    assert step.resource_version == "7"
+
+
+def test_what_is_being_handed_over_is_left_alone_rule_2() -> None:
+    claiming = reserved().but({"status": {"phase": "Claiming"}})
+    late = claiming.but({"status": {"activationTime": instant.render(NOW - timedelta(days=9))}})
+    assert decide(late, a_guardian()) == NOTHING
+    assert decide(late.deleted_at(NOW), a_guardian()) == NOTHING
+
+
+def test_in_a_namespace_that_ends_nothing_is_made_and_finalizers_go_rule_13() -> None:
+    assert decide(a_known_ticket(), namespace_ends=True) == NOTHING
+    claiming = a_known_ticket("Claiming").deleted_at(NOW)
+    (step,) = steps(decide(claiming, a_guardian(), namespace_ends=True))
+    assert isinstance(step, Patch)
+    assert step.body == {"metadata": {"finalizers": []}}
+
+
+def test_a_guardian_that_does_not_go_is_removed_by_force_after_a_while() -> None:
+    ended = a_known_ticket("Released", finishedTime=instant.render(NOW))
+    assert decide(ended, a_guardian().deleted_at(NOW)) == Plan().wake(NOW + FORCE_AFTER)
+    (step,) = steps(decide(ended, a_guardian().deleted_at(NOW - FORCE_AFTER)))
+    assert isinstance(step, Delete)
+    assert step.grace_seconds == 0
+    (step,) = steps(decide(ended, a_guardian().deleted_at(NOW), nodes={}))
+    assert step.grace_seconds == 0
+
+
+def disrupted(reason: str) -> PodBuilder:
+    target: JSON = {"type": "DisruptionTarget", "status": "True", "reason": reason}
+    return a_guardian().but({"status": {"conditions": [target]}}).deleted_at(NOW)
+
+
+LOSSES: dict[str, tuple[list[PodBuilder], dict[str, Any], Reason]] = {
+    "it is gone": ([], {}, Reason.GUARDIAN_DELETED),
+    "somebody deleted it": ([a_guardian().deleted_at(NOW)], {}, Reason.GUARDIAN_DELETED),
+    "it was evicted": ([disrupted("EvictionByEvictionAPI")], {}, Reason.EVICTED),
+    "it was preempted": ([disrupted("PreemptionByScheduler")], {}, Reason.PREEMPTED),
+    "its node was tainted": ([disrupted("DeletionByTaintManager")], {}, Reason.EVICTED),
+    "it failed": ([a_guardian().in_phase("Failed")], {}, Reason.GUARDIAN_FAILED),
+    "it succeeded": ([a_guardian().in_phase("Succeeded")], {}, Reason.GUARDIAN_FAILED),
+    "the kubelet evicted it": (
+        [a_guardian().but({"status": {"phase": "Failed", "reason": "Evicted"}})],
+        {},
+        Reason.EVICTED,
+    ),
+    "its node is gone": ([a_guardian()], {"nodes": {}}, Reason.NODE_LOST),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("pinned", [False, True], ids=["free", "pinned"])
+def test_a_ticket_that_lost_its_guardian_says_why_and_gets_another_s8(
+    loss: tuple[list[PodBuilder], dict[str, Any], Reason], pinned: bool
+) -> None:
+    guardians, facts, reason = loss
+    held = reserved().but({"spec": {"nodeName": "n1"}}) if pinned else reserved()
+    plan = decide(held, *guardians, **facts)
+    status = status_in(plan)
+    assert (status["phase"], status["nodeName"]) == ("Pending", None)
+    assert status["reason"] == (Reason.LOST if pinned else reason)
+    assert "activationTime" not in status
+    assert plan.wake_at == NOW + timedelta(minutes=59)
+    after = steps(decide(held.but({"status": status}), *guardians, **facts))
+    assert [type(step) for step in after][-1] is Create
+
+
+def test_what_the_scheduler_says_about_a_guardian_is_said_of_the_ticket_s1() -> None:
+    words: JSON = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/1 nodes are available: 1 Insufficient cpu.",
+    }
+    waiting = a_guardian(node="").but({"status": {"conditions": [words]}})
+    status = status_in(decide(a_known_ticket(), waiting))
+    assert (status["phase"], status["reason"]) == ("Pending", Reason.UNSCHEDULABLE)
+    assert status["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert not decide(a_known_ticket().but({"status": status}), waiting).stages
+
+
+def test_a_scheduling_field_that_is_edited_reaches_a_guardian_that_waits() -> None:
+    edited = a_known_ticket().but({"spec": {"nodeSelector": {"disk": "ssd"}}})
+    gone, made = steps(decide(edited, a_guardian(node="")))
+    assert isinstance(gone, Delete)
+    assert isinstance(made, Create)
+
+
+def test_of_several_guardians_the_known_one_stays() -> None:
+    status = status_in(decide(reserved(guardianPod="default/h"), a_guardian("g"), a_guardian("h")))
+    known = reserved(**{"guardianPod": "default/h", **status})
+    (step,) = steps(decide(known, a_guardian("g"), a_guardian("h")))
+    assert isinstance(step, Delete)
+    assert step.uid == "uid-of-g"
+
+
+def claimed(built: Builder[Ticket] | None = None, **spec: JSON) -> Builder[Ticket]:
+    by: JSON = {"namespace": "default", "name": "p", "uid": "uid-of-p"}
+    taken: dict[str, JSON] = {"phase": "Claimed", "claimedBy": by, "guardianPod": None}
+    return (built or reserved()).but({"spec": spec, "status": taken})
+
+
+def user() -> PodBuilder:
+    return a_pod("p").requesting(cpu="50m").on("n1").stored("uid-of-p")
+
+
+def used(built: Builder[Ticket], pod: PodBuilder | None, *guardians: Builder[Pod]) -> Plan:
+    return decide(built, *guardians, users={"uid-of-p": pod.build()} if pod is not None else {})
+
+
+def test_a_ticket_in_use_says_how_much_of_it_is_used() -> None:
+    assert status_in(used(claimed(), user()))["utilizationRate"] == "50%"
+
+
+def test_a_ticket_in_use_has_no_guardian() -> None:
+    (step,) = steps(used(claimed(), user(), a_guardian()))
+    assert isinstance(step, Delete)
+
+
+ENDS = {"gone": None, "failed": user().in_phase("Failed"), "done": user().in_phase("Succeeded")}
+
+
+@pytest.mark.parametrize("pod", ENDS.values(), ids=ENDS)
+def test_when_its_pod_has_ended_a_ticket_is_released_or_returns_s16(
+    pod: PodBuilder | None,
+) -> None:
+    assert status_in(used(claimed(), pod))["phase"] == "Released"
+    back = status_in(used(claimed(afterUse="Reserve"), pod))
+    assert (back["phase"], back["reason"]) == ("Pending", Reason.RETURNING)
+    assert "nodeName" not in back
+    assert back["claimedBy"] is None
+
+
+def test_a_pod_that_is_told_to_go_still_has_its_room_s16() -> None:
+    assert used(claimed(), user().deleted_at(NOW)) == NOTHING
+
+
+def test_a_ticket_without_time_left_does_not_return_rule_3() -> None:
+    late = claimed(reserved(activationTime=instant.render(NOW - timedelta(hours=1))))
+    late = late.but({"spec": {"afterUse": "Reserve"}})
+    assert used(late, user().deleted_at(NOW)) == NOTHING
+    assert status_in(used(late, None))["phase"] == "Released"
+    standing = late.annotated({STANDING_ANNOTATION: "true"})
+    assert status_in(used(standing, None))["phase"] == "Pending"
+
+
+def test_the_returning_guardian_waits_nominated_behind_its_gate_until_the_pod_is_gone_rule_10() -> (
+    None
+):
+    mine = claimed(afterUse="Reserve")
+    leaving = user().deleted_at(NOW)
+    (made,) = steps(used(mine, leaving))
+    assert isinstance(made, Create)
+    gated = a_guardian("g", "", Place("n1", gated=True))
+    assert codec.convert(dict(made.body), Pod).spec == gated.build().spec  # type: ignore[arg-type]
+    (named,) = steps(used(mine, leaving, gated))
+    assert isinstance(named, Patch)
+    assert named.body == {"status": {"nominatedNodeName": "n1"}}
+    nominated = gated.but({"status": {"nominatedNodeName": "n1"}})
+    assert used(mine, leaving, nominated) == NOTHING
+    back = mine.but({"status": status_in(used(mine, None, nominated))})
+    (opened,) = steps(used(back, None, nominated))
+    assert isinstance(opened, Patch)
+    assert opened.body == {"spec": {"schedulingGates": None}}
+    assert opened.resource_version == "3"
+
+
+def test_nothing_is_nominated_while_a_hand_over_is_under_way_on_the_node() -> None:
+    facts: dict[str, Any] = {"users": {"uid-of-p": user().deleted_at(NOW).build()}}
+    plan = decide(claimed(afterUse="Reserve"), node_is_busy=True, **facts)
+    assert plan == Plan().wake(NOW + timedelta(seconds=1))
+
+
+def test_a_ticket_whose_node_is_gone_with_its_pod_is_lost_and_free_rule_10() -> None:
+    back = status_in(decide(claimed(afterUse="Reserve"), nodes={}))
+    assert (back["phase"], back["reason"], back["nodeName"]) == ("Pending", Reason.LOST, None)
+
+
+def test_refusals_are_said_once_and_tried_again_ever_later_s9() -> None:
+    ticket, at = a_known_ticket(), NOW
+    plan = ticketplan.refused(ticket.build(), "no quota", at)
+    status = status_in(plan)
+    assert (status["reason"], status["message"]) == (Reason.GUARDIAN_REFUSED, "no quota")
+    assert "expirationTime" not in status
+    ticket = ticket.but({"status": status})
+    pauses = []
+    for _ in range(9):
+        plan = ticketplan.refused(ticket.build(), "no quota", at)
+        assert not plan.stages
+        assert plan.wake_at is not None
+        pauses.append((plan.wake_at - at).total_seconds())
+        at = plan.wake_at
+    assert pauses == [1, 1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_a_refused_second_guardian_does_not_cost_a_ticket_its_phase() -> None:
+    plan = ticketplan.refused(reserved().build(), "no quota", NOW)
+    assert not plan.stages
+    assert [notice.reason for notice in plan.notices] == [Reason.GUARDIAN_REFUSED]
+    assert plan.wake_at is not None
+
+
+def test_a_later_name_for_reserved_is_understood() -> None:
+    assert reserved().but({"status": {"phase": "Ready"}}).build().status.phase is (
+        TicketPhase.RESERVED
+    )
