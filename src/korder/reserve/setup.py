@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 from korder.api.meta import Key
 from korder.kube.client import Client
-from korder.reserve.rules import hooks
+from korder.reserve.controllers.claims import Claims
+from korder.reserve.controllers.handovers import HandOvers
+from korder.reserve.controllers.orders import Orders
+from korder.reserve.controllers.tickets import Tickets
+from korder.reserve.rules import guardian, handover, hooks
 from korder.reserve.rules.site import WEBHOOK
 from korder.reserve.webhooks import gates
 from korder.runtime.clock import Clock
@@ -44,6 +48,15 @@ USUAL = Options()
 
 def add_reserve(manager: Manager, options: Options = USUAL) -> None:
     """Puts the controllers of orders, tickets, claims and hand-overs on a manager."""
+    Orders(manager)
+    Tickets(
+        manager,
+        guardian.Options(
+            options.guardian_image, options.pull_secrets, options.allow_system_classes
+        ),
+    )
+    Claims(manager)
+    HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods))
 
 
 def gates_of(options: Options, clock: Clock) -> Mapping[str, Gate]:
