@@ -9,7 +9,7 @@ import random
 import sys
 
 from korder.api import manifests
-from korder.cli.install import apply
+from korder.cli.installing import define
 from korder.kube.client import Client
 from korder.kube.connect import open_client
 from korder.runtime.clock import SystemClock
@@ -23,7 +23,7 @@ async def a_plane() -> AsyncIterator[tuple[Path, Client]]:
         kubeconfig = plane.kubeconfig()
         async with a_client(kubeconfig) as client:
             for crd in manifests.all_crds():
-                await apply(client, crd)
+                await define(client, crd)
             yield kubeconfig, client
 
 

@@ -13,7 +13,7 @@ from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
 from korder.api.meta import JSON, Key, Kind, Object
 from korder.api.quantity import InvalidQuantity
 from korder.api.selector import InvalidSelector
-from korder.cli.install import apply
+from korder.cli.installing import define
 from korder.kube.client import Client
 from korder.kube.errors import BadRequest, Invalid
 
@@ -167,7 +167,7 @@ COMPARING_CRD: dict[str, JSON] = {
 
 
 async def test_the_server_compares_and_adds_quantities_as_we_do(client: Client) -> None:
-    await apply(client, COMPARING_CRD)
+    await define(client, COMPARING_CRD)
     rng = random.Random(5)
     good = [text for text in (a_quantity(rng) for _ in range(600)) if told_by_us(text)]
     equal = [("3000m", "3"), ("1Ki", "1024"), ("1e3", "1k")]

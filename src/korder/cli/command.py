@@ -24,6 +24,7 @@ VERBS = (
     "simulate",
     "manager",
     "install",
+    "uninstall",
     "manifests",
 )
 _ALL_ARGUMENTS = {

@@ -1,56 +1,123 @@
-"""`korder install`: puts the CRDs into a cluster and waits until they can be used."""
+"""`korder install`: puts CRDs, rights, the guardians' priority class and admission into a cluster."""
 
 import asyncio
-from collections.abc import Iterable
+from enum import StrEnum
 import random
-from typing import Annotated, cast
+from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
+import yaml
 
 from korder.api import manifests
-from korder.api.core import ReportedCondition, reported
-from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
-from korder.api.meta import JSON, Key
-from korder.api.plan import PatchType
+from korder.api.meta import JSON
+from korder.cli import installing
 from korder.cli.session import cluster
+from korder.kube import served
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
+from korder.kube.served import Catalog
+from korder.reserve.rules import objects
+from korder.reserve.rules.objects import Admission
+from korder.reserve.rules.site import NAMESPACE, Site
 
-PATIENCE = 30.0
+
+class Wish(StrEnum):
+    """How admission is to be done; auto means without webhooks where the server can."""
+
+    AUTO = "auto"
+    WEBHOOK = "webhook"
+    POLICY = "policy"
 
 
-def run(
+def _url(text: str | None) -> str | None:
+    if text is not None and (urlsplit(text).scheme != "https" or not urlsplit(text).hostname):
+        raise typer.BadParameter(f"{text!r} is not an address such as https://10.0.0.5:9443")
+    return text
+
+
+def run(  # noqa: PLR0913, PLR0917  the options of the verb
+    admission: Annotated[
+        Wish,
+        typer.Option(
+            help="Mark pods by policies of the API server (1.36 and newer) or by our webhooks."
+        ),
+    ] = Wish.AUTO,
+    image: Annotated[
+        str | None,
+        typer.Option(help="The manager's image; without one the manager runs somewhere else."),
+    ] = None,
+    webhook_url: Annotated[
+        str | None,
+        typer.Option(
+            callback=_url, help="Where a manager outside of the cluster serves its webhooks."
+        ),
+    ] = None,
+    manager_user: Annotated[
+        str | None,
+        typer.Option(help="As whom the manager writes, if not with its service account."),
+    ] = None,
+    namespace: Annotated[str, typer.Option(help="Where the manager lives.")] = NAMESPACE,
+    allow_system_classes: Annotated[
+        bool,
+        typer.Option("--allow-system-classes", help="Let guardians have a system- priority class."),
+    ] = False,
+    show: Annotated[bool, typer.Option("--print", help="Only show what would be applied.")] = False,
     kubeconfig: Annotated[str | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str | None, typer.Option(help="The context of the kubeconfig.")] = None,
 ) -> None:
-    """Put the CRDs into the cluster of the current kubeconfig."""
-    asyncio.run(_install(kubeconfig, context))
+    """Put korder into the cluster of the current kubeconfig."""
+    place = Site(
+        namespace, image or "", manager_user or "", webhook_url or "", allow_system_classes
+    )
+    if show and admission is not Wish.AUTO:
+        _show(place, Admission(admission))
+        return
+    asyncio.run(_install(place, admission, kubeconfig, context, show=show))
 
 
-async def _install(kubeconfig: str | None, context: str | None) -> None:
+async def _install(
+    place: Site, wish: Wish, kubeconfig: str | None, context: str | None, *, show: bool
+) -> None:
     async with cluster(kubeconfig, context, random.Random()) as client:
+        catalog = await served.discover(client)
+        admission = _chosen(wish, catalog, place)
+        if show:
+            _show(place, admission)
+            return
         for crd in manifests.all_crds():
-            name = await apply(client, crd)
-            print(f"customresourcedefinition/{name} established")
+            print(f"customresourcedefinition/{await installing.define(client, crd)} established")
+        await _apply(client, catalog, place, admission)
 
 
-async def apply(client: Client, crd: dict[str, JSON]) -> str:
-    """Applies one CRD and waits until the server serves it; repeating it changes nothing."""
-    name = cast("str", cast("dict[str, JSON]", crd["metadata"])["name"])
-    key = Key("", name)
-    applied = await client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, crd, PatchType.APPLY, force=True)
-    try:
-        async with asyncio.timeout(PATIENCE):
-            while not _established(applied.status.conditions or ()):
-                await asyncio.sleep(0.1)
-                applied = await client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
-    except TimeoutError:
-        conditions = applied.status.conditions or ()
-        told = "; ".join(c.message for c in conditions if c.status == "False" and c.message)
-        raise KubeError(f"{name} was not established within {PATIENCE:g} s: {told}") from None
-    return name
+async def _apply(client: Client, catalog: Catalog, place: Site, admission: Admission) -> None:
+    for body in objects.objects(place, admission):
+        print(f"{await installing.apply(client, catalog, body)} applied")
+    (other,) = set(Admission) - {admission}
+    for body in objects.doors(place, other):
+        if gone := await installing.remove(client, catalog, body):
+            print(f"{gone} removed")
+    if not place.image:
+        print("no manager was deployed: run `korder manager`, or install with --image")
 
 
-def _established(conditions: Iterable[ReportedCondition]) -> bool:
-    condition = reported(conditions, "Established")
-    return condition is not None and condition.status == "True"
+def _chosen(wish: Wish, catalog: Catalog, place: Site) -> Admission:
+    able = catalog.of(*installing.POLICIES) is not None
+    if wish is Wish.POLICY and not able:
+        raise KubeError(
+            "this server has no MutatingAdmissionPolicy v1 (Kubernetes 1.36 and newer): "
+            "use --admission=webhook"
+        )
+    if wish is Wish.POLICY or (wish is Wish.AUTO and able):
+        return Admission.POLICY
+    if not (place.image or place.webhook_url):
+        raise KubeError(
+            "webhooks need a manager that the API server can reach: give its --image, "
+            "or with --webhook-url the address at which it serves them"
+        )
+    return Admission.WEBHOOK
+
+
+def _show(place: Site, admission: Admission) -> None:
+    shown: list[dict[str, JSON]] = [*manifests.all_crds(), *objects.objects(place, admission)]
+    print(yaml.safe_dump_all(shown, sort_keys=False, width=120), end="")

@@ -1,30 +1,35 @@
-"""`korder manager`: runs the controllers against the cluster of the current kubeconfig."""
+"""`korder manager`: runs the controllers against the cluster of the current kubeconfig, and serves webhooks where they are installed."""
 
 import asyncio
+from dataclasses import dataclass
 from importlib.metadata import version
 import platform
 import random
 import re
 import signal
 from typing import Annotated
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import structlog
 import typer
 
 from korder.api import manifests
+from korder.api.admission import WebhookClientConfig
 from korder.api.meta import Key
 from korder.cli import logs, loops
+from korder.cli.install import Wish
 from korder.cli.session import cluster, home
 from korder.kube import discovery
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
+from korder.reserve import setup
+from korder.reserve.rules import site
 from korder.runtime.clock import SystemClock
 from korder.runtime.manager import Address, LeadershipLost, Manager, PartEnded, Settings
+from korder.runtime.webhook.bundles import Bundles
 
 log = structlog.get_logger(__name__)
-
-LEASE_NAME = "korder-manager"
 
 
 def _address(text: str) -> Address | None:
@@ -48,7 +53,16 @@ def _checked_namespace(name: str | None) -> str | None:
     return name
 
 
-def run(
+@dataclass(frozen=True, slots=True)
+class _Hooks:
+    """Whether and where webhooks are served, and where their certificate is kept."""
+
+    wish: Wish
+    address: Address | None
+    home: str
+
+
+def run(  # noqa: PLR0913, PLR0917  the options of the verb
     leader_elect: Annotated[
         bool, typer.Option("--leader-elect", help="Let only one of several replicas act.")
     ] = False,
@@ -68,6 +82,29 @@ def run(
             callback=_checked_address, help="Where to serve /healthz and /readyz; 0 for nowhere."
         ),
     ] = ":8081",
+    webhook_bind_address: Annotated[
+        str, typer.Option(callback=_checked_address, help="Where to serve webhooks; 0 for nowhere.")
+    ] = f":{site.WEBHOOK_PORT}",
+    admission: Annotated[
+        Wish, typer.Option(help="Serve webhooks if they are installed (auto), always, or never.")
+    ] = Wish.AUTO,
+    guardian_image: Annotated[
+        str, typer.Option(help="What guardians run.")
+    ] = setup.USUAL.guardian_image,
+    guardian_pull_secret: Annotated[
+        list[str] | None,
+        typer.Option(help="A Secret to pull that image with; can be said several times."),
+    ] = None,
+    allow_system_classes: Annotated[
+        bool,
+        typer.Option("--allow-system-classes", help="Let guardians have a system- priority class."),
+    ] = False,
+    recreate_stuck_pods: Annotated[
+        bool, typer.Option(help="Delete pods that cannot be bound, if their controller makes new.")
+    ] = True,
+    nominate: Annotated[
+        bool, typer.Option(help="Protect hand-overs on full nodes by nomination.")
+    ] = True,
     kubeconfig: Annotated[str | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str | None, typer.Option(help="The context of the kubeconfig.")] = None,
     log_format: Annotated[
@@ -76,37 +113,78 @@ def run(
 ) -> None:
     """Run korder's controllers on the cluster of the kubeconfig."""
     logs.configure(log_format)
+    at_home = lease_namespace or home(kubeconfig, context)
     settings = Settings(
         identity=f"{platform.node()}_{uuid4()}",
-        lease=Key(lease_namespace or home(kubeconfig, context), LEASE_NAME)
-        if leader_elect
-        else None,
+        lease=Key(at_home, site.LEASE) if leader_elect else None,
         metrics=_address(metrics_bind_address),
         probes=_address(health_probe_bind_address),
     )
+    options = setup.Options(
+        guardian_image=guardian_image,
+        pull_secrets=tuple(guardian_pull_secret or ()),
+        allow_system_classes=allow_system_classes,
+        recreate_stuck_pods=recreate_stuck_pods,
+        nominate=nominate,
+    )
+    hooks = _Hooks(admission, _address(webhook_bind_address), at_home)
     with asyncio.Runner(loop_factory=loops.fastest()) as runner:
         try:
-            runner.run(_manage(kubeconfig, context, settings))
+            runner.run(_manage(kubeconfig, context, settings, options, hooks))
         except LeadershipLost as lost:
             raise KubeError(f"{lost}; start again to stand for election") from lost
         except PartEnded as ended:
             raise KubeError(str(ended)) from ended
 
 
-async def _manage(kubeconfig: str | None, context: str | None, settings: Settings) -> None:
-    rng = random.Random()
+async def _manage(
+    kubeconfig: str | None,
+    context: str | None,
+    settings: Settings,
+    options: setup.Options,
+    hooks: _Hooks,
+) -> None:
+    rng, clock = random.Random(), SystemClock()
     async with cluster(kubeconfig, context, rng, patient=True) as client:
         await _check_crds(client)
         log.info("starting", version=version("korder"), identity=settings.identity)
-        manager = Manager(client, settings, clock=SystemClock(), rng=rng)
-        for kind in manifests.KINDS:
-            manager.informers.of(kind)
+        manager = Manager(client, settings, clock=clock, rng=rng)
+        setup.add_reserve(manager, options)
+        names = await _names(client, hooks)
+        if names and hooks.address is not None:
+            setup.add_webhooks(
+                manager,
+                client,
+                options,
+                home=hooks.home,
+                names=names,
+                address=hooks.address,
+                clock=clock,
+            )
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         await manager.run(stop)
         log.info("stopped")
+
+
+async def _names(client: Client, hooks: _Hooks) -> list[str]:
+    """The names API servers call our webhooks by; none if they are not to be served."""
+    if hooks.wish is Wish.POLICY:
+        return []
+    found = await Bundles(client, mutating=[site.WEBHOOK]).find()
+    called = [hook.client_config for one in found for hook in one.configuration.webhooks]
+    names = sorted({_host(config) for config in called})
+    if not names and hooks.wish is Wish.WEBHOOK:
+        return [f"{site.WEBHOOK}.{hooks.home}.svc"]
+    return names
+
+
+def _host(config: WebhookClientConfig) -> str:
+    if config.service is not None:
+        return f"{config.service.name}.{config.service.namespace}.svc"
+    return urlsplit(config.url or "").hostname or ""
 
 
 async def _check_crds(client: Client) -> None:

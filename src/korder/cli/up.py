@@ -1,4 +1,4 @@
-"""`korder up`: a cluster in this process, until Ctrl-C."""
+"""`korder up`: a cluster in this process, with korder at work in it, until Ctrl-C."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,6 +20,9 @@ from korder.embedded.credentials import write_privately
 from korder.embedded.fleet import BadShape
 from korder.kube.errors import ConfigError, KubeError
 from korder.net.ports import is_free
+from korder.reserve.rules.objects import Admission, doors, priority_class
+from korder.reserve.rules.site import Site
+from korder.reserve.setup import add_reserve
 from korder.runtime.clock import SystemClock, age_of_process
 
 PORT = "port"
@@ -93,6 +96,8 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         port=port or _last_port(folder),
         machines=fleet.fleet(nodes, fleet.shape_of(node_shape)),
         without=frozenset(without or ()),
+        objects=(priority_class(), *doors(Site(), Admission.POLICY)),
+        parts=(add_reserve,),
     )
     with asyncio.Runner(loop_factory=loops.fastest()) as runner:
         try:

@@ -6,7 +6,7 @@ kube-scheduler or kube-controller-manager at it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,7 +16,7 @@ import random
 from korder.api import manifests
 from korder.api.core import NAMESPACES, NODES, Node
 from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
-from korder.api.meta import Key
+from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
 from korder.embedded import credentials as keys
 from korder.embedded.actors.kinds import stored_kinds
@@ -33,6 +33,7 @@ from korder.embedded.apiserver.server import Settings as ServerSettings
 from korder.embedded.apiserver.serving.expiry import Expiry
 from korder.embedded.apiserver.storage import Storage, open_storage
 from korder.embedded.credentials import Credentials
+from korder.kube import served
 from korder.kube.client import Client
 from korder.kube.errors import AlreadyExists
 from korder.net.inprocess import InProcessTransport
@@ -54,6 +55,7 @@ class Actor(StrEnum):
     SCHEDULER = "scheduler"
     CONTROLLERS = "controllers"
     NODES = "nodes"
+    KORDER = "korder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,8 @@ class Options:
         port: Where to listen; 0 for any free port.
         machines: The nodes.
         without: Actors that are not run.
+        objects: What is applied at every start, after korder's kinds.
+        parts: What korder runs on the manager of the actors; each puts itself there.
     """
 
     folder: Path | None = None
@@ -73,6 +77,8 @@ class Options:
     port: int = 0
     machines: Mapping[str, Shape] = field(default_factory=dict)
     without: frozenset[Actor] = frozenset()
+    objects: Sequence[Mapping[str, JSON]] = ()
+    parts: Sequence[Callable[[Manager], object]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +128,7 @@ async def running(options: Options, *, clock: Clock, rng: random.Random) -> Asyn
         headers = {"Authorization": f"Bearer {credentials.admin_token}"}
         client = Client(InProcessTransport(server.handle, headers), rng=rng)
         try:
-            await _define(client)
+            await _define(client, options.objects)
             root = credentials.authority.certificate.decode()
             async with _forgetting(storage), _acting(client, options, root, clock, rng):
                 yield Cluster(f"https://{LOOPBACK}:{port}", credentials, client)
@@ -142,15 +148,23 @@ async def _forgetting(storage: Storage) -> AsyncIterator[None]:
             expiry.cancel()
 
 
-async def _define(client: Client) -> None:
-    """Brings in korder's namespace and kinds; on a cluster that has them, nothing is written."""
+async def _define(client: Client, objects: Sequence[Mapping[str, JSON]]) -> None:
+    """Brings in korder's namespace and kinds, and more; on a cluster that has them, nothing is written."""
     with suppress(AlreadyExists):
         await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     for crd in manifests.all_crds():
-        meta = crd["metadata"]
-        assert isinstance(meta, dict)  # noqa: S101  they are ours
-        key = Key("", str(meta["name"]))
-        await client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, crd, PatchType.APPLY, force=True)
+        await client.patch(CUSTOM_RESOURCE_DEFINITIONS, _key(crd), crd, PatchType.APPLY, force=True)
+    catalog = await served.discover(client)
+    for each in objects:
+        found = catalog.of(str(each["apiVersion"]), str(each["kind"]))
+        assert found is not None  # noqa: S101  the server is ours too
+        await client.patch(found.kind, _key(each), each, PatchType.APPLY, force=True)
+
+
+def _key(body: Mapping[str, JSON]) -> Key:
+    meta = body["metadata"]
+    assert isinstance(meta, dict)  # noqa: S101  they are ours
+    return Key(str(meta.get("namespace", "")), str(meta["name"]))
 
 
 @asynccontextmanager
@@ -170,6 +184,8 @@ async def _acting(
     if Actor.CONTROLLERS not in options.without:
         NodeLifecycle(manager)
         add_workloads(manager, client, await stored_kinds(client), root_certificate=root)
+    for part in () if Actor.KORDER in options.without else options.parts:
+        part(manager)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))

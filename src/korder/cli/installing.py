@@ -1,0 +1,79 @@
+"""Putting objects of an installation into a cluster and taking them away again, for `install` and `uninstall`.
+
+Everything is applied as one field manager, so that repeating it changes nothing and an upgrade changes only what differs.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from korder.api.core import ReportedCondition, reported
+from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
+from korder.api.meta import JSON, Key
+from korder.api.plan import PatchType
+from korder.kube.client import Client
+from korder.kube.errors import KubeError, NotFound
+from korder.kube.served import Catalog, Served
+
+PATIENCE = 30.0
+POLICIES = ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy")
+"""What a server must serve to do without webhooks."""
+
+
+def key_of(body: Mapping[str, JSON]) -> Key:
+    """The name of an object that is not yet anywhere."""
+    meta = cast("dict[str, JSON]", body["metadata"])
+    return Key(str(meta.get("namespace", "")), str(meta["name"]))
+
+
+def kind_of(catalog: Catalog, body: Mapping[str, JSON]) -> Served:
+    """The kind of an object.
+
+    Raises:
+        KubeError: the server does not serve it.
+    """
+    version, kind = str(body["apiVersion"]), str(body["kind"])
+    found = catalog.of(version, kind)
+    if found is None:
+        raise KubeError(f"the server does not serve {kind} of {version}")
+    return found
+
+
+async def apply(client: Client, catalog: Catalog, body: Mapping[str, JSON]) -> str:
+    """Applies one object and says what it is called."""
+    found, key = kind_of(catalog, body), key_of(body)
+    await client.patch(found.kind, key, body, PatchType.APPLY, force=True)
+    return found.called(key.name)
+
+
+async def remove(client: Client, catalog: Catalog, body: Mapping[str, JSON]) -> str:
+    """Deletes one object and says what it was called; empty if it was not there."""
+    found, key = catalog.of(str(body["apiVersion"]), str(body["kind"])), key_of(body)
+    if found is None:
+        return ""
+    try:
+        await client.delete(found.kind, key)
+    except NotFound:
+        return ""
+    return found.called(key.name)
+
+
+async def define(client: Client, crd: dict[str, JSON]) -> str:
+    """Applies one CRD and waits until the server serves it."""
+    key = key_of(crd)
+    applied = await client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, crd, PatchType.APPLY, force=True)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not _established(applied.status.conditions or ()):
+                await asyncio.sleep(0.1)
+                applied = await client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
+    except TimeoutError:
+        conditions = applied.status.conditions or ()
+        told = "; ".join(c.message for c in conditions if c.status == "False" and c.message)
+        raise KubeError(f"{key.name} was not established within {PATIENCE:g} s: {told}") from None
+    return key.name
+
+
+def _established(conditions: Iterable[ReportedCondition]) -> bool:
+    condition = reported(conditions, "Established")
+    return condition is not None and condition.status == "True"

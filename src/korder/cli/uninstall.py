@@ -1,0 +1,163 @@
+"""`korder uninstall`: takes away what `korder install` has put into a cluster, and with --purge what users made of it.
+
+Without --purge nothing of a user is lost: as long as there is one object of ours the verb refuses. Objects that wait for a manager which
+no longer runs are let go by taking our finalizers off.
+"""
+
+import asyncio
+from collections.abc import Sequence
+import random
+from typing import Annotated
+
+import typer
+
+from korder.api import manifests
+from korder.api.core import NAMESPACES, PODS
+from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
+from korder.api.meta import JSON, HasMetadata, Key, Kind, Object, key_of
+from korder.api.plan import AnyKind
+from korder.api.reserve import SCHEDULING_GATE
+from korder.cli import installing
+from korder.cli.session import cluster
+from korder.kube import discovery, served
+from korder.kube.client import Client
+from korder.kube.errors import Conflict, KubeError, NotFound
+from korder.kube.request import Propagation
+from korder.kube.served import Catalog
+from korder.reserve.rules import objects
+from korder.reserve.rules.objects import Admission
+from korder.reserve.rules.site import MANAGER, NAMESPACE, Site
+
+OURS = "korder.dev/"
+"""How finalizers of ours begin."""
+FAREWELL = 10.0
+"""Seconds a manager has to let its objects go, before they are let go without it."""
+_NAMED = 3
+
+
+def run(
+    purge: Annotated[
+        bool,
+        typer.Option("--purge", help="Delete all orders, tickets and other objects of korder."),
+    ] = False,
+    namespace: Annotated[str, typer.Option(help="Where the manager lives.")] = NAMESPACE,
+    kubeconfig: Annotated[str | None, typer.Option(help="The kubeconfig to use.")] = None,
+    context: Annotated[str | None, typer.Option(help="The context of the kubeconfig.")] = None,
+) -> None:
+    """Take korder out of the cluster of the current kubeconfig."""
+    asyncio.run(_uninstall(Site(namespace), kubeconfig, context, purge=purge))
+
+
+async def _uninstall(
+    place: Site, kubeconfig: str | None, context: str | None, *, purge: bool
+) -> None:
+    async with cluster(kubeconfig, context, random.Random()) as client:
+        kinds = await _kinds(client)
+        left = [(kind, each) for kind in kinds for each in (await client.list(kind)).items]
+        if left and not purge:
+            raise KubeError(_refusal(left))
+        catalog = await served.discover(client)
+        for admission in Admission:
+            await _remove(client, catalog, objects.doors(place, admission))
+        await _purge(client, kinds)
+        await _remove_rest(client, catalog, place)
+        await _tell_of_waiting(client)
+
+
+async def _kinds(client: Client) -> Sequence[Kind[Object]]:
+    """Our kinds that the server serves, orders first: they would make new tickets."""
+    absent = set(await discovery.missing(client, manifests.KINDS))
+    return [_bare(kind) for kind in manifests.KINDS if kind not in absent]
+
+
+def _bare(kind: AnyKind) -> Kind[Object]:
+    """The same kind, read for its metadata only: what no longer fits its type has to go too."""
+    return Kind(
+        kind.group, kind.version, kind.kind, kind.plural, Object, namespaced=kind.namespaced
+    )
+
+
+def _refusal(left: Sequence[tuple[Kind[Object], HasMetadata]]) -> str:
+    named = ", ".join(f"{kind.plural}/{key_of(each)}" for kind, each in left[:_NAMED])
+    more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+    return f"{named}{more} would be lost: delete them first, or say --purge"
+
+
+async def _purge(client: Client, kinds: Sequence[Kind[Object]]) -> None:
+    for kind in kinds:
+        for each in (await client.list(kind)).items:
+            try:
+                await client.delete(kind, key_of(each), propagation=Propagation.BACKGROUND)
+            except NotFound:
+                continue
+            print(f"{kind.plural}/{key_of(each)} deleted", flush=True)
+    for kind in kinds:
+        await _let_go(client, kind)
+
+
+async def _let_go(client: Client, kind: Kind[Object]) -> None:
+    """Waits until all objects of a kind are gone, and helps those that wait for nobody."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + FAREWELL
+    while left := (await client.list(kind)).items:
+        if loop.time() > until:
+            for each in left:
+                await _free(client, kind, each)
+        await asyncio.sleep(0.1)
+
+
+async def _free(client: Client, kind: Kind[Object], each: Object) -> None:
+    foreign = [name for name in each.metadata.finalizers if not name.startswith(OURS)]
+    if foreign:
+        raise KubeError(
+            f"{kind.plural}/{key_of(each)} cannot go: it waits for {', '.join(foreign)}"
+        )
+    try:
+        version = each.metadata.resource_version
+        body: JSON = {"metadata": {"finalizers": None}}
+        await client.patch(kind, key_of(each), body, resource_version=version)
+    except (Conflict, NotFound):
+        return
+
+
+async def _remove(client: Client, catalog: Catalog, bodies: Sequence[dict[str, JSON]]) -> None:
+    for body in reversed(bodies):
+        if gone := await installing.remove(client, catalog, body):
+            print(f"{gone} removed", flush=True)
+
+
+async def _remove_rest(client: Client, catalog: Catalog, place: Site) -> None:
+    deployed = Site(place.namespace, image="any")
+    rest = [
+        body for body in objects.objects(deployed, Admission.WEBHOOK) if body["kind"] != "Namespace"
+    ]
+    await _remove(client, catalog, rest)
+    for crd in reversed(manifests.all_crds()):
+        try:
+            await client.delete(CUSTOM_RESOURCE_DEFINITIONS, installing.key_of(crd))
+            print(f"customresourcedefinition/{installing.key_of(crd).name} removed", flush=True)
+        except NotFound:
+            continue
+    await _remove_namespace(client, place.namespace)
+
+
+async def _remove_namespace(client: Client, name: str) -> None:
+    pods = (await client.list(PODS, name)).items
+    if any(pod.spec.service_account_name != MANAGER for pod in pods):
+        print(f"namespace/{name} stays: others have pods in it", flush=True)
+        return
+    try:
+        await client.delete(NAMESPACES, Key("", name))
+        print(f"namespace/{name} removed", flush=True)
+    except NotFound:
+        return
+
+
+async def _tell_of_waiting(client: Client) -> None:
+    waiting = [
+        str(key_of(pod))
+        for pod in (await client.list(PODS)).items
+        if any(gate.name == SCHEDULING_GATE for gate in pod.spec.scheduling_gates)
+    ]
+    if waiting:
+        print(f"still waiting for tickets that nobody will give: {', '.join(waiting)}", flush=True)

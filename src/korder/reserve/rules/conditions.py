@@ -1,0 +1,65 @@
+"""Which writes concern admission at all, as CEL that every server since Kubernetes 1.28 understands.
+
+`hooks` and `policies` use the same conditions, so that both forms of admission look at the same writes. They are cheap on purpose: an
+API server evaluates them for every pod of the cluster.
+"""
+
+from dataclasses import dataclass
+
+from korder.api import reserve
+
+REQUESTS = (
+    reserve.REQUIRED_ANNOTATION,
+    reserve.ORDER_ANNOTATION,
+    reserve.ORDER_REQUEST_ANNOTATION,
+    reserve.TICKET_REQUEST_ANNOTATION,
+    reserve.FALLBACK_AFTER_ANNOTATION,
+)
+"""What users write."""
+ANSWERS = (reserve.TICKET_CLAIMED_ANNOTATION, reserve.TICKET_NODE_ANNOTATION)
+"""What korder writes."""
+
+ANNOTATIONS = "object.metadata.annotations"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """An expression and what it is called in messages."""
+
+    name: str
+    cel: str
+
+
+def listed(words: tuple[str, ...]) -> str:
+    """A list of texts in CEL."""
+    return "[" + ", ".join(f"'{word}'" for word in words) + "]"
+
+
+def _carries(words: tuple[str, ...]) -> str:
+    return f"has({ANNOTATIONS}) && {listed(words)}.exists(word, word in {ANNOTATIONS})"
+
+
+_MUST = (
+    f"has({ANNOTATIONS}) && '{reserve.REQUIRED_ANNOTATION}' in {ANNOTATIONS}"
+    f" && {ANNOTATIONS}['{reserve.REQUIRED_ANNOTATION}'] != 'false'"
+)
+
+MUST = Condition("must-have-a-ticket", _MUST)
+"""Pods that may not run without a ticket; a misspelled `required` is taken for one."""
+MAY = Condition("may-have-a-ticket", f"{_carries((*REQUESTS, *ANSWERS))} && !({_MUST})")
+"""All other pods with words of ours."""
+ASKS = Condition("asks-for-a-ticket", _carries(REQUESTS))
+"""Pods with words that only users write."""
+CLAIMS = Condition("claims-by-itself", _carries(ANSWERS))
+"""Pods with words that only korder writes."""
+CHANGES = Condition(
+    "changes-what-is-wanted",
+    "!has(object.metadata.deletionTimestamp)"
+    " && (request.operation == 'CREATE' || object.spec != oldObject.spec)",
+)
+"""New orders and tickets, and such whose spec changes: what was once let in is not refused for a label."""
+
+
+def not_by(user: str) -> Condition:
+    """Everything but what this user writes."""
+    return Condition("not-by-the-manager", f"request.userInfo.username != '{user}'")

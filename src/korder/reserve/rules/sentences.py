@@ -1,0 +1,36 @@
+"""What people hear at the door, said once for webhooks and policies alike."""
+
+MANY = 100
+"""More tickets than this in one order are worth a second look."""
+
+KEPT = (
+    "resources",
+    "allocateOnce",
+    "schedulerName",
+    "priorityClassName",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+)
+"""What a ticket cannot change while its guardian stands: a guardian is never rebuilt."""
+
+IMMUTABLE = "must not change in a ticket, whose guardian stands as it was made; make a new ticket, or change its order"
+SYSTEM_CLASS = "must not begin with system-: such classes are for the cluster itself; allowed is any other class, or none"
+NODE_NAME = "must be empty in a pod that asks for a ticket: the ticket decides where it goes"
+NO_REPLICAS = (
+    "spec.replicas has no effect with daemonSet: there is one ticket for each eligible node"
+)
+
+
+def output_only(annotation: str) -> str:
+    """Says that an annotation is ours to write."""
+    return (
+        f"annotation {annotation} is written by korder and never read: it claims nothing;"
+        " ask with korder.dev/required, korder.dev/order or korder.dev/ticket-request"
+    )
+
+
+def many(count: str) -> str:
+    """Says that an order is large."""
+    return f"spec.replicas is {count}: every ticket is a pod that holds room; is that meant?"

@@ -1,0 +1,105 @@
+"""`korder install` and `korder uninstall` on the embedded cluster, and what they say when they cannot."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+import subprocess
+
+import pytest
+from tests.cli.conftest import typed
+import yaml
+
+from korder.testing.up import UpProcess
+
+Korder = Callable[..., subprocess.CompletedProcess[str]]
+
+TICKET = """
+apiVersion: core.korder.dev/v1alpha1
+kind: Ticket
+metadata: {name: held, finalizers: [korder.dev/ticket-finalizer]}
+spec: {startTime: "2090-01-01T00:00:00Z"}
+"""
+
+
+def kinds(text: str) -> set[str]:
+    return {body["kind"] for body in yaml.safe_load_all(text)}
+
+
+def test_print_shows_everything_and_needs_no_cluster(quick: Korder) -> None:
+    done = quick("install", "--print", "--admission=webhook", "--image", "example.com/korder")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert kinds(done.stdout) == {
+        "CustomResourceDefinition",
+        "Namespace",
+        "PriorityClass",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
+        "Service",
+        "Deployment",
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    }
+
+
+def test_print_of_policies_has_no_webhooks(quick: Korder) -> None:
+    done = quick("install", "--print", "--admission=policy")
+    assert not {each for each in kinds(done.stdout) if "Webhook" in each}
+    assert "MutatingAdmissionPolicy" in kinds(done.stdout)
+
+
+def test_an_address_that_is_none(quick: Korder) -> None:
+    done = quick("install", "--webhook-url", "http://x")
+    assert done.returncode == 2
+    assert "is not an address such as https://10.0.0.5:9443" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home whose cluster may be taken apart."""
+    home = tmp_path_factory.mktemp("home")
+    up = UpProcess(home / ".local" / "share" / "korder", "--memory", "--nodes", "1")
+    up.folder.mkdir(parents=True)
+    asyncio.run(up.start())
+    yield home
+    asyncio.run(up.stop())
+
+
+@pytest.mark.enable_socket
+@pytest.mark.timeout(120)
+def test_install_change_the_means_of_admission_and_uninstall(of_its_own: Path) -> None:
+    def korder(*args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return typed(of_its_own, *args, stdin=stdin)
+
+    shown = korder("install", "--print").stdout
+    assert "MutatingAdmissionPolicy" in kinds(shown), "the embedded server needs no webhooks"
+
+    refused = korder("install", "--admission=webhook")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(
+        "korder: webhooks need a manager that the API server can reach"
+    )
+
+    hooked = korder("install", "--admission=webhook", "--webhook-url=https://127.0.0.1:1")
+    assert (hooked.returncode, hooked.stderr) == (0, "")
+    assert (
+        "mutatingadmissionpolicy.admissionregistration.k8s.io/korder-pods removed" in hooked.stdout
+    )
+    back = korder("install")
+    assert "webhookconfiguration.admissionregistration.k8s.io/korder-webhook removed" in back.stdout
+    assert "removed" not in korder("install").stdout, "repeating it changes nothing"
+
+    assert korder("apply", "-f", "-", stdin=TICKET).returncode == 0
+    kept = korder("uninstall")
+    assert kept.returncode == 1
+    assert kept.stderr == (
+        "korder: tickets/default/held would be lost: delete them first, or say --purge\n"
+    )
+
+    purged = korder("uninstall", "--purge")
+    assert (purged.returncode, purged.stderr) == (0, "")
+    assert "tickets/default/held deleted" in purged.stdout
+    assert korder("get", "orders").returncode == 1, "the kind is gone"
+    assert korder("uninstall").returncode == 0, "there is nothing left to take away"

@@ -1,0 +1,91 @@
+"""An API server with korder's admission in it, by policies or by webhooks, without sockets: the same doors by either means."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry
+
+from korder.api import crd
+from korder.api.core import SERVICE_ACCOUNTS
+from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
+from korder.api.meta import JSON, Key
+from korder.api.plan import PatchType
+from korder.api.reserve import DEFINITIONS
+from korder.embedded.apiserver.admission.webhooks import Endpoint
+from korder.kube import served
+from korder.kube.client import Client
+from korder.net.http import Request, Transport, Unreachable
+from korder.net.inprocess import InProcessTransport
+from korder.net.server import Reply
+from korder.reserve.rules import objects
+from korder.reserve.rules.objects import Admission
+from korder.reserve.rules.site import Site
+from korder.reserve.setup import USUAL, gates_of
+from korder.runtime.clock import Clock
+from korder.runtime.webhook import gate
+from korder.runtime.webhook.gate import GateMetrics
+from korder.testing.embedded import EmbeddedServer, embedded_server
+
+URL = "https://manager.test:9443"
+
+
+@dataclass
+class Manager:
+    """The manager's webhooks, behind a wire that can be cut."""
+
+    clock: Clock
+    up: bool = True
+    asked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        metrics = GateMetrics(CollectorRegistry())
+        self._gates = {
+            f"/{name}": gate.mount(name, each, metrics, self.clock)
+            for name, each in gates_of(USUAL, self.clock).items()
+        }
+
+    def connect(self, _: Endpoint) -> Transport:
+        return InProcessTransport(self._answer)
+
+    async def _answer(self, request: Request) -> Reply:
+        if not self.up:
+            raise Unreachable("connection refused")
+        path = request.target.partition("?")[0]
+        self.asked.append(path)
+        return await self._gates[path](request)
+
+
+@dataclass(frozen=True)
+class Doors:
+    """A server whose doors are watched."""
+
+    server: EmbeddedServer
+    client: Client
+    manager: Manager
+
+
+@asynccontextmanager
+async def doors(
+    clock: Clock, admission: Admission, place: Site | None = None
+) -> AsyncIterator[Doors]:
+    """Runs a server with our CRDs and admission, in which pods can be made in the namespace default."""
+    manager = Manager(clock)
+    async with embedded_server(clock, connect=manager.connect) as server:
+        client = server.client()
+        await _apply(client, *map(crd.build, DEFINITIONS))
+        await _apply(client, *objects.doors(place or Site(webhook_url=URL), admission))
+        account: JSON = {"name": "default", "namespace": "default"}
+        await client.create(SERVICE_ACCOUNTS, {"metadata": account})
+        yield Doors(server, client, manager)
+
+
+async def _apply(client: Client, *bodies: dict[str, JSON]) -> None:
+    catalog = await served.discover(client)
+    for body in bodies:
+        meta = body["metadata"]
+        assert isinstance(meta, dict)
+        found = catalog.of(str(body["apiVersion"]), str(body["kind"]))
+        kind = CUSTOM_RESOURCE_DEFINITIONS if found is None else found.kind
+        key = Key(str(meta.get("namespace", "")), str(meta["name"]))
+        await client.patch(kind, key, body, PatchType.APPLY, force=True)

@@ -1,0 +1,225 @@
+"""Admission by policies and by webhooks: the same pods are marked, and the same writes are refused, with the same words."""
+
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+from tests.reserve.doors.doors import URL, doors
+
+from korder.api.core import PODS
+from korder.api.meta import JSON, Key
+from korder.api.reserve import ORDERS, TICKETS
+from korder.kube.errors import ApiError, Forbidden, Invalid
+from korder.reserve.rules.admission import Question, judge_order, judge_pod
+from korder.reserve.rules.objects import Admission
+from korder.reserve.rules.site import Site
+from korder.runtime.clock import Clock
+from korder.testing.builders import Builder, a_pod, a_ticket, an_order
+
+pytestmark = pytest.mark.parametrize("admission", list(Admission))
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+REQUIRED = {"korder.dev/required": "true"}
+
+WORDS: list[dict[str, str]] = [
+    {},
+    {"team": "a"},
+    {"korder.dev/required": "true"},
+    {"korder.dev/required": "false"},
+    {"korder.dev/required": "True"},
+    {"korder.dev/required": ""},
+    {"korder.dev/order": "my-order"},
+    {"korder.dev/order": "other/my-order"},
+    {"korder.dev/order": "other/"},
+    {"korder.dev/order": "a" * 254},
+    {"korder.dev/order": "a" * 253},
+    {"korder.dev/order": f"{'n' * 64}/a"},
+    {"korder.dev/order-request": "my-order"},
+    {"korder.dev/order-request": "-x"},
+    {"korder.dev/order": "a", "korder.dev/order-request": "a"},
+    {"korder.dev/order": "a", "korder.dev/order-request": "b"},
+    {"korder.dev/ticket-request": "a", "korder.dev/order": "b"},
+    {"korder.dev/ticket-request": "a", "korder.dev/order-request": "b"},
+    {"korder.dev/ticket-request": "my-order-0"},
+    {"korder.dev/ticket-request": "name:my-order-0"},
+    {"korder.dev/ticket-request": "name:"},
+    {"korder.dev/ticket-request": "group:night"},
+    {"korder.dev/ticket-request": "group:night shift"},
+    {"korder.dev/ticket-request": "group: night"},
+    {"korder.dev/ticket-request": "group:"},
+    {"korder.dev/ticket-request": "selector:app=web"},
+    {"korder.dev/ticket-request": "selector:app==web, tier!=x"},
+    {"korder.dev/ticket-request": "selector:example.com/app in (a,b),!old"},
+    {"korder.dev/ticket-request": "selector:appin (a)"},
+    {"korder.dev/ticket-request": "selector:app=web,"},
+    {"korder.dev/ticket-request": "selector:"},
+    {"korder.dev/ticket-request": "selector:app in a"},
+    {"korder.dev/ticket-request": "selector:size > 5"},
+    {"korder.dev/ticket-request": "selector:size > five"},
+    {"korder.dev/ticket-request": ""},
+    {"korder.dev/ticket-request": "colour:red"},
+    {"korder.dev/fallback-after": "90s"},
+    {"korder.dev/fallback-after": "0"},
+    {"korder.dev/fallback-after": "1.5h30m"},
+    {"korder.dev/fallback-after": "-1s"},
+    {"korder.dev/fallback-after": "5"},
+    {"korder.dev/fallback-after": "1d"},
+    {"korder.dev/required": "true", "korder.dev/fallback-after": "5s"},
+    {"korder.dev/required": "false", "korder.dev/fallback-after": "5s"},
+    {"korder.dev/ticket-claimed": "my-order-0", "korder.dev/ticket-node": "node-1"},
+    {"korder.dev/ticket-claimed": "my-order-0", "korder.dev/required": "true"},
+]
+
+
+async def test_pods_are_marked_and_refused_as_the_rule_says(
+    clock: Clock, admission: Admission
+) -> None:
+    """S15 and S20: every form of a request, asked with a dry run."""
+    async with doors(clock, admission) as there:
+        for words in WORDS:
+            pod = a_pod("p").annotated(words)
+            expected = judge_pod(pod.build())
+            if expected.refusals:
+                with pytest.raises((Invalid, Forbidden), match=r"korder\.dev"):
+                    await there.client.create(PODS, pod.json, dry_run=True)
+                continue
+            made = await there.client.create(PODS, pod.json, dry_run=True)
+            gates = [gate.name for gate in made.spec.scheduling_gates]
+            assert gates == ["korder.dev/ticket"] * expected.marked, words
+
+
+def strategy(expression: str, zone: str = "UTC") -> Builder[Any]:
+    said: JSON = {"type": "Scheduled", "schedule": expression, "timeZone": zone}
+    return an_order("o").but({"spec": {"strategy": said}})
+
+
+def template(spec: dict[str, JSON]) -> Builder[Any]:
+    return an_order("o").but({"spec": {"template": {"spec": spec}}})
+
+
+def amounts(requests: dict[str, JSON], limits: dict[str, JSON]) -> Builder[Any]:
+    return template({"resources": {"requests": requests, "limits": limits}})
+
+
+ORDERS_TO_JUDGE = [
+    strategy("0 2 * * *"),
+    strategy("*/5 18-8 ? jan-MAR 7"),
+    strategy("0 0 L * 5#3"),
+    strategy("@daily"),
+    strategy("60 * * * *"),
+    strategy("* 24 * * *"),
+    strategy("* * 0 * *"),
+    strategy("* * * 13 *"),
+    strategy("* * * * 8"),
+    strategy("*/61 * * * *"),
+    strategy("? * * * *"),
+    strategy("0 0 30 2 *"),
+    strategy("0 0 31 4,jun *"),
+    strategy("0 0 31 4,jul *"),
+    strategy("0 0 30 2 1"),
+    strategy("0 2 * * *", "Europe/Berlin"),
+    strategy("0 2 * * *", "Europe/Nowhere"),
+    strategy("0 2 * * *", ""),
+    template({"window": {"timeZone": "Asia/Kolkata"}}),
+    template({"window": {"timeZone": "Mars"}}),
+    template({"priorityClassName": "system-cluster-critical"}),
+    template({"priorityClassName": "system"}),
+    amounts({"cpu": "1"}, {"cpu": "1000m"}),
+    amounts({"cpu": "1001m"}, {"cpu": 1}),
+    amounts({"memory": "1Gi"}, {"memory": "1G"}),
+    amounts({"memory": "1Gi"}, {"cpu": "1"}),
+]
+
+
+async def test_orders_are_refused_as_the_rule_says(clock: Clock, admission: Admission) -> None:
+    """S29, rules 21 and 24."""
+    async with doors(clock, admission) as there:
+        for order in ORDERS_TO_JUDGE:
+            spec = cast("dict[str, JSON]", order.json["spec"])
+            if judge_order(order.build(), Question(NOW, spec)).refusals:
+                with pytest.raises(ApiError):
+                    await there.client.create(ORDERS, order.json, dry_run=True)
+            else:
+                await there.client.create(ORDERS, order.json, dry_run=True)
+
+
+async def test_a_ticket_keeps_what_its_guardian_is_made_of_and_can_be_extended(
+    clock: Clock, admission: Admission
+) -> None:
+    async with doors(clock, admission) as there:
+        await there.client.create(TICKETS, a_ticket("t").json)
+        key = Key("default", "t")
+        for change in (
+            {"resources": {"requests": {"cpu": "2"}}},
+            {"allocateOnce": False},
+            {"nodeSelector": {"disk": "ssd"}},
+        ):
+            with pytest.raises(
+                (Invalid, Forbidden), match="make a new ticket, or change its order"
+            ):
+                await there.client.patch(TICKETS, key, {"spec": cast("JSON", change)})
+        extended = await there.client.patch(TICKETS, key, {"spec": {"duration": "8h"}})
+        assert extended.spec.duration == "8h"
+
+
+async def test_what_was_once_let_in_is_not_refused_for_a_label(
+    clock: Clock, admission: Admission
+) -> None:
+    async with doors(clock, admission) as there:
+        await there.client.create(TICKETS, a_ticket("t").json)
+        key = Key("default", "t")
+        there.manager.up = False
+        labelled = await there.client.patch(TICKETS, key, {"metadata": {"labels": {"a": "b"}}})
+        assert labelled.metadata.labels == {"a": "b"}
+
+
+async def test_the_managers_own_writes_are_not_judged(clock: Clock, admission: Admission) -> None:
+    """Rule 23: whatever the manager writes passes, even if its webhooks do not answer."""
+    place = Site(webhook_url=URL, user="kubernetes-admin")
+    async with doors(clock, admission, place) as there:
+        there.manager.up = False
+        await there.client.create(TICKETS, a_ticket("t").json)
+        key = Key("default", "t")
+        await there.client.patch(TICKETS, key, {"spec": {"resources": {"requests": {"cpu": "2"}}}})
+        made = await there.client.create(PODS, a_pod("p").annotated(REQUIRED).json)
+        assert not made.spec.scheduling_gates
+        assert there.manager.asked == []
+
+
+async def test_a_foreign_gate_stays_beside_ours(clock: Clock, admission: Admission) -> None:
+    """Rule 8."""
+    async with doors(clock, admission) as there:
+        pod = a_pod("p").annotated(REQUIRED).gated_by("example.com/wait")
+        made = await there.client.create(PODS, pod.json)
+        names = [gate.name for gate in made.spec.scheduling_gates]
+        assert names == ["example.com/wait", "korder.dev/ticket"]
+
+
+async def test_a_dry_run_leaves_nothing_behind(clock: Clock, admission: Admission) -> None:
+    """S20: the answer shows the gate, the server keeps nothing."""
+    async with doors(clock, admission) as there:
+        made = await there.client.create(PODS, a_pod("p").annotated(REQUIRED).json, dry_run=True)
+        assert [gate.name for gate in made.spec.scheduling_gates] == ["korder.dev/ticket"]
+        assert not (await there.client.list(PODS)).items
+
+
+async def test_a_pod_that_is_changed_later_is_no_concern_of_admission(
+    clock: Clock, admission: Admission
+) -> None:
+    """S25: gates can only be set at creation, so updates are not looked at."""
+    async with doors(clock, admission) as there:
+        await there.client.create(PODS, a_pod("p").annotated(REQUIRED).json)
+        there.manager.up = False
+        for number in range(50):
+            change: JSON = {"metadata": {"labels": {"number": str(number)}}}
+            await there.client.patch(PODS, Key("default", "p"), change)
+
+
+async def test_a_name_like_a_selector_cannot_break_out_of_an_expression(
+    clock: Clock, admission: Admission
+) -> None:
+    async with doors(clock, admission) as there:
+        for nasty in ("'", "\\", "') || true || ('", "x\ny", "\u0000", "ä", "🎫"):
+            pod = a_pod("p").annotated({"korder.dev/order": nasty})
+            with pytest.raises(ApiError):
+                await there.client.create(PODS, pod.json, dry_run=True)
