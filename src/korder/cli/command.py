@@ -20,6 +20,7 @@ VERBS = (
     "apply",
     "describe",
     "delete",
+    "tickets",
     "kubectl",
     "simulate",
     "manager",

@@ -72,7 +72,9 @@ def test_room_in_use_is_claimed_and_no_longer_reserved():
 
 @pytest.mark.parametrize("phase", ["Released", "Expired"])
 def test_an_ended_ticket_is_counted_and_holds_nothing(phase: str):
-    assert shown(measures.of_ticket(a_held_ticket(phase).build())) == {f"tickets_total default {phase}": 1}
+    assert shown(measures.of_ticket(a_held_ticket(phase).build())) == {
+        f"tickets_total default {phase}": 1
+    }
 
 
 def test_a_ticket_nobody_has_looked_at_is_pending_and_holds_nothing():

@@ -85,4 +85,3 @@ async def test_lost_room_and_undone_claims_are_counted_with_their_reason(clock: 
         figures = printed(measured.manager)
         assert figures["korder_tickets_lost_total", ("default", "Lost")] == 2
         assert figures["korder_handovers_undone_total", ("default", "Lost")] == 1
-

@@ -1,0 +1,53 @@
+"""A ticket in a few words, for tables and explanations: whose it is, who has it, and until when.
+
+`korder tickets` and `explaining` ask it. Spans of time are told as Kubernetes tells ages.
+"""
+
+from datetime import datetime
+
+from korder.api import duration
+from korder.api.meta import controller_of
+from korder.api.reserve import ORDERS, Ticket, TicketPhase
+
+_ENDED = frozenset({TicketPhase.RELEASED, TicketPhase.EXPIRED})
+_TAKEN = frozenset({TicketPhase.CLAIMING, TicketPhase.CLAIMED})
+
+
+def span(seconds: float) -> str:
+    """A length of time, such as 45s, 5m3s or 2d4h."""
+    return duration.human(int(max(seconds, 0)))
+
+
+def when(at: datetime, now: datetime) -> str:
+    """How far an instant is from now, such as `in 5m` or `3h ago`."""
+    seconds = (at - now).total_seconds()
+    return f"in {span(seconds)}" if seconds >= 0 else f"{span(-seconds)} ago"
+
+
+def order_of(ticket: Ticket) -> str:
+    """The order that made the ticket; nothing for one made by hand."""
+    owner = controller_of(ticket)
+    return owner.name if owner is not None and owner.kind == ORDERS.kind else ""
+
+
+def pods_of(ticket: Ticket) -> str:
+    """The pod that has the ticket, or how many share it."""
+    if not ticket.spec.allocate_once:
+        names = [f"{share.namespace}/{share.name}" for share in ticket.status.shared_by]
+        return names[0] if len(names) == 1 else f"{len(names)} pods" if names else ""
+    return ticket.status.claimed_pod
+
+
+def life(ticket: Ticket, now: datetime) -> str:
+    """Until when a ticket is there for somebody, or since when it is not."""
+    status, starts = ticket.status, ticket.spec.starts_at
+    if status.phase in _ENDED:
+        return f"ended {when(status.finished_time, now)}" if status.finished_time else "ended"
+    if status.phase in _TAKEN:
+        return "with its pod"
+    if starts is not None and starts > now:
+        return f"starts {when(starts, now)}"
+    if status.expiration_time is None:
+        return "not begun"
+    left = when(status.expiration_time, now)
+    return left if status.expiration_time > now else f"due {left}"
