@@ -21,6 +21,7 @@ VERBS = (
     "describe",
     "delete",
     "tickets",
+    "explain",
     "kubectl",
     "simulate",
     "manager",

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from korder.api.core import PODS
 from korder.api.meta import HasMetadata
-from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
+from korder.api.reserve import ORDERS, TICKETS, ClaimReason, Ticket, TicketPhase
 from korder.reserve.rules import measures
 from korder.reserve.rules.measures import FAMILIES, Amounts, Line
 from korder.runtime.manager import Manager
@@ -93,22 +93,24 @@ class Measuring(Collector):
             self._begun.pop(change.objects[0].metadata.uid, None)
             return
         before, after = measures.phase_of(change.old), measures.phase_of(change.new)
-        if before is after:
-            return
-        uid = change.new.metadata.uid
+        if self._manager.leading and measures.has_lost(change.old, change.new):
+            self._lost.labels(*_why(change.new)).inc()
+        if before is not after:
+            self._time(change.new, before, after)
+
+    def _time(self, ticket: Ticket, before: TicketPhase, after: TicketPhase) -> None:
+        """Takes the time of a hand-over."""
+        uid, now = ticket.metadata.uid, self._manager.clock.monotonic()
         begun = self._begun.pop(uid, None)
         if after is TicketPhase.CLAIMING:
-            self._begun[uid] = self._manager.clock.monotonic()
-        elif self._manager.leading:
-            self._count(change.new, before, after, begun)
+            self._begun[uid] = now
+        elif before is not TicketPhase.CLAIMING or not self._manager.leading:
+            return
+        elif after is not TicketPhase.CLAIMED:
+            self._undone.labels(*_why(ticket)).inc()
+        elif begun is not None:
+            self._seconds.observe(now - begun)
 
-    def _count(
-        self, ticket: Ticket, before: TicketPhase, after: TicketPhase, begun: float | None
-    ) -> None:
-        labels = (ticket.metadata.namespace, ticket.status.reason)
-        if before is TicketPhase.CLAIMING and after is not TicketPhase.CLAIMED:
-            self._undone.labels(*labels).inc()
-        if before in measures.HELD and after is TicketPhase.PENDING:
-            self._lost.labels(*labels).inc()
-        if begun is not None and after is TicketPhase.CLAIMED:
-            self._seconds.observe(self._manager.clock.monotonic() - begun)
+
+def _why(ticket: Ticket) -> tuple[str, str]:
+    return ticket.metadata.namespace, ticket.status.reason or ClaimReason.CLAIM_UNDONE

@@ -15,8 +15,10 @@ from korder.api.quantity import Quantity
 from korder.api.reserve import (
     GUARDIAN_LABEL,
     TICKETS,
+    ClaimReason,
     Order,
     OrderCondition,
+    Reason,
     StrategyType,
     Ticket,
     TicketPhase,
@@ -94,6 +96,18 @@ Amounts = dict[Line, int]
 _ENDED = frozenset({TicketPhase.RELEASED, TicketPhase.EXPIRED})
 HELD = frozenset({TicketPhase.RESERVED, TicketPhase.CLAIMING})
 """The phases in which a guardian stands for somebody to come."""
+_LOSSES = frozenset(
+    {
+        Reason.LOST,
+        Reason.EVICTED,
+        Reason.PREEMPTED,
+        Reason.GUARDIAN_FAILED,
+        Reason.GUARDIAN_DELETED,
+        Reason.NODE_LOST,
+        ClaimReason.STOLEN,
+        ClaimReason.NEVER_BOUND,
+    }
+)
 _BYTES = ("memory", "ephemeral-storage", "hugepages-", "storage")
 
 
@@ -141,6 +155,15 @@ def of_pod(pod: Pod) -> Amounts:
 def phase_of(ticket: Ticket) -> TicketPhase:
     """How far a ticket is; one that nobody has looked at yet is Pending."""
     return ticket.status.phase or TicketPhase.PENDING
+
+
+def has_lost(old: Ticket, new: Ticket) -> bool:
+    """Says whether a ticket has lost its room between two looks; one that gives it up on purpose has not."""
+    return _is_lost(new) and not _is_lost(old)
+
+
+def _is_lost(ticket: Ticket) -> bool:
+    return phase_of(ticket) is TicketPhase.PENDING and ticket.status.reason in _LOSSES
 
 
 def room(ticket: Ticket) -> tuple[Mapping[str, Quantity], Mapping[str, Quantity]]:
