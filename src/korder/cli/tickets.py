@@ -18,7 +18,7 @@ from korder.cli.following import Look, follow
 from korder.cli.tables import Layout
 from korder.kube import request as requests
 from korder.kube.request import Selection
-from korder.reserve.rules import measures, telling
+from korder.reserve.rules import choosing, telling, ticketstate
 from korder.runtime.clock import SystemClock
 
 _TITLES = ["NAME", "PHASE", "NODE", "POD", "ORDER", "EXPIRES", "REASON"]
@@ -66,10 +66,10 @@ def _look(*, namespaces: bool) -> Look[Ticket]:
     def cells(ticket: Ticket) -> list[str]:
         shown = [
             ticket.metadata.name,
-            str(measures.phase_of(ticket)),
+            str(ticketstate.phase_of(ticket)),
             ticket.status.node_name or _NONE,
             telling.pods_of(ticket) or _NONE,
-            telling.order_of(ticket) or _NONE,
+            choosing.order_of(ticket) or _NONE,
             telling.life(ticket, clock.now()),
             ticket.status.reason or _NONE,
         ]

@@ -94,12 +94,6 @@ def test_a_shared_ticket_is_in_part_held_and_in_part_in_use():
     assert amounts["claimed_resources default cpu cores"] == 1
 
 
-def test_an_amount_nobody_can_read_does_not_hide_the_others():
-    odd = a_held_ticket("Reserved").but({"spec": {"resources": {"requests": {"cpu": "much"}}}})
-    amounts = shown(measures.of_ticket(odd.build()))
-    assert amounts["reserved_resources default memory bytes"] == 2**30
-
-
 def test_a_pod_counts_as_a_guardian_only_if_a_ticket_owns_it():
     owner = a_ticket("t").stored("t-uid").build()
     guardian = a_pod("g").labelled(GUARDED).owned_by(TICKETS, owner)

@@ -2,15 +2,18 @@
 
 import random
 
+import pytest
 from tests.reserve.people.figures import counted, gauges, printed
 from tests.reserve.scene import Scene, scene
 
 from korder.api.meta import JSON, Key
 from korder.api.reserve import TICKETS
+from korder.kube.client import Client
 from korder.reserve.controllers.measuring import Measuring
-from korder.runtime.clock import Clock
-from korder.runtime.manager import Manager
+from korder.runtime.clock import Clock, SystemClock
+from korder.runtime.manager import Manager, Settings
 from korder.testing.builders import a_ticket, an_order
+from korder.testing.memory import MemoryServer
 
 PHASES = ("Pending", "Reserved", "Claiming", "Claimed", "Released", "Expired")
 
@@ -85,3 +88,16 @@ async def test_lost_room_and_undone_claims_are_counted_with_their_reason(clock: 
         figures = printed(measured.manager)
         assert figures["korder_tickets_lost_total", ("default", "Lost")] == 2
         assert figures["korder_handovers_undone_total", ("default", "Lost")] == 1
+
+
+@pytest.mark.parametrize(
+    ("lease", "shown"),
+    [(None, {1.0}), (Key("korder-system", "korder-manager"), set[float]())],
+    ids=["leads", "waits to lead"],
+)
+def test_only_the_replica_that_leads_shows_figures(lease: Key | None, shown: set[float]):
+    client, rng = Client(MemoryServer().connect(), rng=random.Random(1)), random.Random(1)
+    manager = Manager(client, Settings("one", lease=lease), clock=SystemClock(), rng=rng)
+    Measuring(manager)
+    manager.informers.of(TICKETS).wrote(a_ticket("t").stored("t-uid").build())
+    assert set(gauges(manager).values()) == shown

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from korder.api.core import PODS
 from korder.api.meta import HasMetadata
 from korder.api.reserve import ORDERS, TICKETS, ClaimReason, Ticket, TicketPhase
-from korder.reserve.rules import measures
+from korder.reserve.rules import measures, ticketstate
 from korder.reserve.rules.measures import FAMILIES, Amounts, Line
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change
@@ -92,7 +92,7 @@ class Measuring(Collector):
         if change.old is None or change.new is None:
             self._begun.pop(change.objects[0].metadata.uid, None)
             return
-        before, after = measures.phase_of(change.old), measures.phase_of(change.new)
+        before, after = ticketstate.phase_of(change.old), ticketstate.phase_of(change.new)
         if self._manager.leading and measures.has_lost(change.old, change.new):
             self._lost.labels(*_why(change.new)).inc()
         if before is not after:

@@ -18,12 +18,10 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules import schedule, strategies, telling
+from korder.reserve.rules import schedule, strategies, telling, ticketstate
 from korder.reserve.rules.explaining import Explanation, shortened
 from korder.reserve.rules.explainpods import is_closed
 from korder.reserve.rules.strategies import End, When
-
-_ENDED = (TicketPhase.RELEASED, TicketPhase.EXPIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +40,11 @@ def explain(asked: OrderQuestion) -> Explanation:
     rows = shortened(
         (
             t.metadata.name,
-            str(t.status.phase or TicketPhase.PENDING),
+            str(ticketstate.phase_of(t)),
             t.status.node_name,
             _why(t, asked.now),
         )
-        for t in sorted(mine, key=lambda t: (t.status.phase in _ENDED, t.metadata.name))
+        for t in sorted(mine, key=lambda t: (ticketstate.is_over(t), t.metadata.name))
     )
     return Explanation(
         _verdict(order, mine),
@@ -57,7 +55,7 @@ def explain(asked: OrderQuestion) -> Explanation:
 
 
 def _verdict(order: Order, mine: Collection[Ticket]) -> str:
-    counts = Counter(str(t.status.phase or TicketPhase.PENDING) for t in mine)
+    counts = Counter(str(ticketstate.phase_of(t)) for t in mine)
     told = ", ".join(f"{counts[p]} {p}" for p in map(str, TicketPhase) if counts[p])
     ready = conditions.find(order.status.conditions, OrderCondition.READY)
     if ready is None:

@@ -19,7 +19,15 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules import choosing, claimsteps, fitting, handover, owners, telling
+from korder.reserve.rules import (
+    choosing,
+    claimsteps,
+    fitting,
+    handover,
+    owners,
+    telling,
+    ticketstate,
+)
 from korder.reserve.rules.choosing import Market, Seeker
 from korder.reserve.rules.explaining import Explanation, amounts, pairs, shortened
 from korder.reserve.rules.handover import Member
@@ -32,7 +40,6 @@ from korder.reserve.rules.requests import (
 
 _SILENCE = timedelta(seconds=10)
 """After which a pod that nobody has told anything makes one doubt that a manager runs."""
-_ENDED = (TicketPhase.RELEASED, TicketPhase.EXPIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,7 @@ def _ticket_of(asked: PodQuestion) -> Ticket | None:
     uid = asked.pod.metadata.uid
     for ticket in asked.market.tickets:
         by = ticket.status.claimed_by
-        has = by is not None and by.uid == uid and ticket.status.phase not in _ENDED
+        has = by is not None and by.uid == uid and not ticketstate.is_over(ticket)
         if has or any(share.uid == uid for share in ticket.status.shared_by):
             return ticket
     return None
@@ -205,9 +212,9 @@ def _asked_orders(request: Request, market: Market) -> list[Order]:
 def _verdicts(seeker: Seeker, asked: PodQuestion) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Every ticket that is asked for: how far from a claim it is, and its row."""
     for ticket in asked.market.tickets:
-        if ticket.status.phase not in _ENDED and choosing.is_wanted(seeker.request, ticket):
+        if not ticketstate.is_over(ticket) and choosing.is_wanted(seeker.request, ticket):
             far, verdict = _verdict(asked, ticket)
-            phase = str(ticket.status.phase or TicketPhase.PENDING)
+            phase = str(ticketstate.phase_of(ticket))
             yield far, (ticket.metadata.name, phase, ticket.status.node_name, verdict)
 
 

@@ -17,7 +17,16 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules import choosing, clockwork, fitting, handover, owners, telling, usage
+from korder.reserve.rules import (
+    choosing,
+    clockwork,
+    fitting,
+    handover,
+    owners,
+    telling,
+    ticketstate,
+    usage,
+)
 from korder.reserve.rules.explaining import Explanation, amounts, shortened
 from korder.reserve.rules.explainpods import is_closed
 from korder.reserve.rules.fitting import Site
@@ -57,7 +66,7 @@ def explain(asked: TicketQuestion) -> Explanation:
 
 
 def _by_phase(asked: TicketQuestion) -> Explanation:
-    match asked.ticket.status.phase or TicketPhase.PENDING:
+    match ticketstate.phase_of(asked.ticket):
         case TicketPhase.PENDING:
             return _pending(asked)
         case TicketPhase.RESERVED:
@@ -211,7 +220,7 @@ def _end(asked: TicketQuestion) -> Iterator[str]:
 
 
 def _origin(asked: TicketQuestion) -> Iterator[str]:
-    name = telling.order_of(asked.ticket)
+    name = choosing.order_of(asked.ticket)
     yield f"It is a ticket of order {name}." if name else "It was made by hand."
 
 

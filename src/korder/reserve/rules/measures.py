@@ -5,10 +5,10 @@ objects; the reference page lists them. What an object adds depends on the objec
 by asking again about the old one. Amounts are whole numbers (resources in nano units), so that sums never drift.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from korder.api import conditions, quantity, resources
+from korder.api import conditions, quantity
 from korder.api.core import Pod
 from korder.api.meta import controller_of
 from korder.api.quantity import Quantity
@@ -19,10 +19,10 @@ from korder.api.reserve import (
     Order,
     OrderCondition,
     Reason,
-    StrategyType,
     Ticket,
     TicketPhase,
 )
+from korder.reserve.rules import strategies, ticketstate, usage
 
 NANO = 10**9
 
@@ -93,9 +93,7 @@ Line = tuple[Family, tuple[str, ...]]
 """A gauge and the values of its labels."""
 Amounts = dict[Line, int]
 
-_ENDED = frozenset({TicketPhase.RELEASED, TicketPhase.EXPIRED})
-HELD = frozenset({TicketPhase.RESERVED, TicketPhase.CLAIMING})
-"""The phases in which a guardian stands for somebody to come."""
+_HELD = frozenset({TicketPhase.RESERVED, TicketPhase.CLAIMING})
 _LOSSES = frozenset(
     {
         Reason.LOST,
@@ -113,8 +111,7 @@ _BYTES = ("memory", "ephemeral-storage", "hugepages-", "storage")
 
 def of_order(order: Order) -> Amounts:
     """An order is counted, and once more while it makes tickets."""
-    strategy = order.spec.strategy.type if order.spec.strategy else StrategyType.ONE_TIME
-    labels = (order.metadata.namespace, str(strategy))
+    labels = (order.metadata.namespace, str(strategies.of(order).type))
     idle = (
         order.spec.paused
         or order.metadata.deletion_timestamp is not None
@@ -126,11 +123,11 @@ def of_order(order: Order) -> Amounts:
 
 def of_ticket(ticket: Ticket) -> Amounts:
     """A ticket is counted by its phase, and its room by who has it."""
-    phase = phase_of(ticket)
+    phase = ticketstate.phase_of(ticket)
     namespace, node = ticket.metadata.namespace, ticket.status.node_name
     labels = (namespace, str(phase))
     amounts: Amounts = {(TICKETS_TOTAL, labels): 1}
-    if phase in _ENDED:
+    if ticketstate.is_over(ticket):
         return amounts
     amounts[TICKETS_ACTIVE, labels] = 1
     held, used = room(ticket)
@@ -152,32 +149,25 @@ def of_pod(pod: Pod) -> Amounts:
     return {(GUARDIANS_TOTAL, (pod.metadata.namespace,)): 1} if ours else {}
 
 
-def phase_of(ticket: Ticket) -> TicketPhase:
-    """How far a ticket is; one that nobody has looked at yet is Pending."""
-    return ticket.status.phase or TicketPhase.PENDING
-
-
 def has_lost(old: Ticket, new: Ticket) -> bool:
     """Says whether a ticket has lost its room between two looks; one that gives it up on purpose has not."""
     return _is_lost(new) and not _is_lost(old)
 
 
 def _is_lost(ticket: Ticket) -> bool:
-    return phase_of(ticket) is TicketPhase.PENDING and ticket.status.reason in _LOSSES
+    return ticketstate.phase_of(ticket) is TicketPhase.PENDING and ticket.status.reason in _LOSSES
 
 
 def room(ticket: Ticket) -> tuple[Mapping[str, Quantity], Mapping[str, Quantity]]:
     """How much of a ticket is held for somebody to come, and how much pods use."""
-    phase = phase_of(ticket)
-    if phase not in HELD and phase is not TicketPhase.CLAIMED:
+    phase = ticketstate.phase_of(ticket)
+    if phase not in _HELD and phase is not TicketPhase.CLAIMED:
         return {}, {}
-    whole = dict(_readable(ticket.spec.requests))
-    if ticket.spec.allocate_once:
-        return (whole, {}) if phase in HELD else ({}, whole)
-    used: Mapping[str, Quantity] = {}
-    for share in ticket.status.shared_by:
-        used = resources.add(used, dict(_readable(share.requests)))
-    return resources.subtract(whole, used), used
+    if not ticket.spec.allocate_once:
+        shares = ticket.status.shared_by
+        return usage.remainder(ticket, shares), usage.taken(shares)
+    whole = usage.held(ticket)
+    return (whole, {}) if phase in _HELD else ({}, whole)
 
 
 def unit(resource: str) -> str:
@@ -185,12 +175,3 @@ def unit(resource: str) -> str:
     if resource == "cpu":
         return "cores"
     return "bytes" if resource.startswith(_BYTES) else "count"
-
-
-def _readable(wire: Mapping[str, str | int]) -> Iterator[tuple[str, Quantity]]:
-    """The amounts that can be read; an odd one must not hide the others."""
-    for name, text in wire.items():
-        try:
-            yield name, quantity.parse(text)
-        except quantity.InvalidQuantity:
-            continue

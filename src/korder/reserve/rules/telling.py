@@ -1,4 +1,4 @@
-"""A ticket in a few words, for tables and explanations: whose it is, who has it, and until when.
+"""A ticket in a few words, for tables and explanations: who has it, and until when.
 
 `korder tickets` and `explaining` ask it. Spans of time are told as Kubernetes tells ages.
 """
@@ -6,10 +6,9 @@
 from datetime import datetime
 
 from korder.api import duration
-from korder.api.meta import controller_of
-from korder.api.reserve import ORDERS, Ticket, TicketPhase
+from korder.api.reserve import Ticket, TicketPhase
+from korder.reserve.rules import clockwork, ticketstate
 
-_ENDED = frozenset({TicketPhase.RELEASED, TicketPhase.EXPIRED})
 _TAKEN = frozenset({TicketPhase.CLAIMING, TicketPhase.CLAIMED})
 
 
@@ -24,12 +23,6 @@ def when(at: datetime, now: datetime) -> str:
     return f"in {span(seconds)}" if seconds >= 0 else f"{span(-seconds)} ago"
 
 
-def order_of(ticket: Ticket) -> str:
-    """The order that made the ticket; nothing for one made by hand."""
-    owner = controller_of(ticket)
-    return owner.name if owner is not None and owner.kind == ORDERS.kind else ""
-
-
 def pods_of(ticket: Ticket) -> str:
     """The pod that has the ticket, or how many share it."""
     if not ticket.spec.allocate_once:
@@ -40,8 +33,8 @@ def pods_of(ticket: Ticket) -> str:
 
 def life(ticket: Ticket, now: datetime) -> str:
     """Until when a ticket is there for somebody, or since when it is not."""
-    status, starts = ticket.status, ticket.spec.starts_at
-    if status.phase in _ENDED:
+    status, starts = ticket.status, clockwork.starts_at(ticket)
+    if ticketstate.is_over(ticket):
         return f"ended {when(status.finished_time, now)}" if status.finished_time else "ended"
     if status.phase in _TAKEN:
         return "with its pod"
