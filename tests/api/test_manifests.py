@@ -136,8 +136,8 @@ def test_orders_can_be_scaled():
 @pytest.mark.parametrize(
     ("kind", "headers"),
     [
-        ("Order", ["Strategy", "Desired", "Current", "Available", "Claimed", "Age"]),
-        ("Ticket", ["Phase", "Claimed-By", "Age"]),
+        ("Order", ["Strategy", "Desired", "Current", "Available", "Claimed", "Ready", "Age"]),
+        ("Ticket", ["Phase", "Reason", "Node", "Claimed-By", "Expiration", "Age"]),
         ("Resource", ["LOCKED BY", "LOCKED UNTIL", "INSTANCES", "RUNNING", "STATUS"]),
         ("Booking", ["START", "END", "STATUS"]),
         ("BookingScheduler", ["SCHEDULE", "DURATION", "NEXT"]),
@@ -165,11 +165,11 @@ def test_a_monitor_prints_only_what_every_object_has():
     assert "additionalPrinterColumns" not in CRDS["ResourceMonitor"]["spec"]["versions"][0]
 
 
-def test_wide_columns_of_tickets_say_where_and_until_when():
+def test_wide_columns_of_tickets_say_why_in_a_sentence():
     columns = CRDS["Ticket"]["spec"]["versions"][0]["additionalPrinterColumns"]
 
     wide = [column["name"] for column in columns if column.get("priority")]
-    assert wide[:3] == ["Node", "Guardian-Pod", "Expiration"]
+    assert wide == ["Guardian-Pod", "Used", "Message"]
 
 
 def test_every_column_points_at_a_field():

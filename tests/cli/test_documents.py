@@ -17,9 +17,13 @@ DOCUMENTS = (
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "docs/concepts.md",
     "docs/embedded.md",
+    "docs/reference.md",
     "docs/simulation.md",
+    "docs/tasks.md",
     "docs/testing.md",
+    "docs/troubleshooting.md",
 )
 _TYPED = re.compile(r"(?:`|^\$ )(?:\.venv/bin/)?(korder [a-z][^`\n]*)", re.MULTILINE)
 _MADE = re.compile(r"(?:`|^\$ )make ([a-z0-9-]+)", re.MULTILINE)

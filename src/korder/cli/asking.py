@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from korder.api.meta import Key
+from korder.api.plan import AnyKind
 from korder.cli.session import cluster, home
 from korder.kube import served
 from korder.kube.client import Client
@@ -62,6 +63,13 @@ class Desk:
     def key(self, each: Served, name: str) -> Key:
         """Where an object of that name would be."""
         return Key(self.namespace if each.kind.namespaced else "", name)
+
+    def require(self, *kinds: AnyKind) -> None:
+        """Says in one sentence that korder is not installed, where it is not."""
+        absent = [kind for kind in kinds if self.catalog.of(kind.api_version, kind.kind) is None]
+        if absent:
+            names = ", ".join(str(kind) for kind in absent)
+            raise KubeError(f"the cluster does not serve {names}: run `korder install` first")
 
     def targets(self, words: Sequence[str], labels: str, *, everywhere: bool) -> list[Target]:
         """Reads `TYPE`, `TYPE NAME...` or `TYPE/NAME...`."""

@@ -20,6 +20,8 @@ VERBS = (
     "apply",
     "describe",
     "delete",
+    "tickets",
+    "explain",
     "kubectl",
     "simulate",
     "manager",

@@ -120,14 +120,20 @@ async def follow(
 ) -> AsyncIterator[tuple[str, Table]]:
     """Yields what happens after a version: the word of the watch, and the row."""
     request = requests.watch(served.kind, selection, resource_version=since)
-    async with await client.raw_stream(_as_table(request)) as response:
+    async for word, body in changes(client, _as_table(request)):
+        yield word, _table(body)
+
+
+async def changes(client: Client, request: Request) -> AsyncIterator[tuple[str, bytes]]:
+    """Yields what a watch tells: its word, and the object as the request wants it."""
+    async with await client.raw_stream(request) as response:
         async for lines in stream.batches(response, _SILENCE):
             for line in lines:
                 event = codec.decode(line, _Event)
                 if event.type == "ERROR":
                     raise from_status(codec.decode(event.object, Status))
                 if event.type != "BOOKMARK":
-                    yield event.type, _table(bytes(event.object))
+                    yield event.type, bytes(event.object)
 
 
 def titles(columns: Sequence[Column], *, wide: bool = False, namespaces: bool = False) -> list[str]:

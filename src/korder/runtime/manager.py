@@ -73,6 +73,7 @@ class Manager:
     def __init__(
         self, client: Client, settings: Settings, *, clock: Clock, rng: random.Random
     ) -> None:
+        self.clock = clock
         self._settings = settings
         self._leader = settings.lease and Leader(
             client, settings.lease, settings.identity, clock=clock, rng=rng, terms=settings.terms

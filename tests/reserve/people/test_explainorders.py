@@ -1,0 +1,108 @@
+"""`korder explain order`: what it has, lacks, and will do next."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from korder.api import instant
+from korder.api.meta import JSON
+from korder.api.reserve import ORDERS, Order, Ticket
+from korder.reserve.rules import explainorders
+from korder.reserve.rules.explaining import Explanation
+from korder.reserve.rules.explainorders import OrderQuestion
+from korder.testing.builders import Builder, a_ticket, an_order
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def an_observed(**spec: JSON) -> Builder[Order]:
+    ready: JSON = {
+        "type": "Ready",
+        "status": "False",
+        "reason": "TicketsWait",
+        "message": "1 waits.",
+    }
+    return an_order("o", 2).stored("o-uid").but({"spec": spec, "status": {"conditions": [ready]}})
+
+
+def explained(order: Builder[Order], *tickets: Builder[Ticket]) -> Explanation:
+    built = [ticket.build() for ticket in tickets]
+    return explainorders.explain(OrderQuestion(order.build(), built, NOW))
+
+
+def test_its_tickets_are_counted_and_told_one_by_one():
+    order = an_observed()
+    told = explained(
+        order,
+        a_ticket("a")
+        .but({"status": {"phase": "Claimed", "claimedPod": "default/web"}})
+        .owned_by(ORDERS, order.build()),
+        a_ticket("b")
+        .but({"status": {"phase": "Pending", "reason": "Unschedulable", "message": "no room"}})
+        .owned_by(ORDERS, order.build()),
+        a_ticket("foreign"),
+    )
+    assert told.verdict == "Not ready (TicketsWait): 1 waits. Tickets: 1 Pending, 1 Claimed."
+    assert [row[0] for row in told.rows] == ["a", "b"]
+    assert told.rows[0][-1] == "by default/web"
+    assert told.rows[1][-1] == "Unschedulable: no room"
+
+
+def test_an_order_nobody_has_looked_at():
+    assert "does `korder manager` run?" in explained(an_order("o")).verdict
+
+
+@pytest.mark.parametrize(
+    ("spec", "fact"),
+    [
+        (
+            {"paused": True},
+            "It is paused: it makes and refreshes no tickets; those that are there go on.",
+        ),
+        (
+            {"minAvailable": 2},
+            "It is closed: nobody may claim before 2 tickets are held for the first time; 0 are.",
+        ),
+        ({"daemonSet": True}, "It keeps one ticket on every eligible node: 0 of them."),
+        (
+            {},
+            (
+                "OneTime with OnClaim replaces tickets so: a claimed one at once, an expired one never,"
+                " a deleted one never."
+            ),
+        ),
+        (
+            {"strategy": {"type": "Recurring", "schedule": "0 18 * * *", "refreshPolicy": "Never"}},
+            (
+                "Recurring with Never replaces tickets so: a claimed one never,"
+                " an expired one at the next firing, a deleted one never."
+            ),
+        ),
+    ],
+    ids=["paused", "closed", "on every node", "on claim", "recurring"],
+)
+def test_what_it_does_is_told(spec: dict[str, JSON], fact: str):
+    assert fact in explained(an_observed(**spec)).facts
+
+
+def test_the_next_firing_comes_from_the_schedule_itself():
+    strategy: JSON = {
+        "type": "Scheduled",
+        "schedule": "0 18 * * *",
+        "timeZone": "Europe/Berlin",
+        "leadTime": "10m",
+    }
+    told = explained(an_observed(strategy=strategy))
+    fires = NOW + timedelta(hours=5)
+    assert f"It fires next in 5h, at {instant.render(fires)}." in told.facts
+    assert "Its guardians are placed 10m before." in told.facts
+
+
+def test_a_schedule_nobody_can_read_is_told():
+    strategy: JSON = {"type": "Scheduled", "schedule": "61 * * * *"}
+    facts = explained(an_observed(strategy=strategy)).facts
+    assert any(fact.startswith("Its schedule cannot be read:") for fact in facts)
+
+
+def test_an_order_that_is_being_deleted():
+    assert "It is being deleted." in explained(an_observed().deleted_at(NOW)).facts

@@ -1,0 +1,238 @@
+"""`korder explain pod`: why it waits, which tickets would fit, and what is wrong with the others (S12, S14, S17)."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from korder.api import instant
+from korder.api.core import Node, Pod
+from korder.api.meta import JSON
+from korder.api.reserve import (
+    FALLBACK_AFTER_ANNOTATION,
+    GUARDIAN_LABEL,
+    ORDER_ANNOTATION,
+    ORDERS,
+    REQUIRED_ANNOTATION,
+    SCHEDULING_GATE,
+    TICKET_REQUEST_ANNOTATION,
+    TICKETS,
+    Order,
+    Ticket,
+)
+from korder.reserve.rules import explainpods
+from korder.reserve.rules.choosing import Market
+from korder.reserve.rules.explaining import Explanation
+from korder.reserve.rules.explainpods import PodQuestion
+from korder.reserve.rules.fitting import Site
+from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket, an_order
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+REQUIRED = {REQUIRED_ANNOTATION: "true"}
+
+
+def a_seeker(name: str = "web", **asked: str) -> PodBuilder:
+    born = instant.render(NOW - timedelta(minutes=2))
+    pod = a_pod(name).requesting(cpu="1").gated_by(SCHEDULING_GATE)
+    return (
+        pod.annotated(asked or REQUIRED)
+        .stored(f"{name}-uid")
+        .but({"metadata": {"creationTimestamp": born}})
+    )
+
+
+def a_held(name: str, cpu: str = "1", node: str = "node-1", **status: JSON) -> Builder[Ticket]:
+    spec: JSON = {"resources": {"requests": {"cpu": cpu}}}
+    said: JSON = {"phase": "Reserved", "nodeName": node, **status}
+    return a_ticket(name).stored(f"{name}-uid").but({"spec": spec, "status": said})
+
+
+def explained(
+    pod: Builder[Pod],
+    *tickets: Builder[Ticket],
+    orders: tuple[Builder[Order], ...] = (),
+    nodes: tuple[Builder[Node], ...] = (a_node("node-1"),),
+    waiting: tuple[Builder[Pod], ...] = (),
+    knows_nodes: bool = True,
+) -> Explanation:
+    sites = {node.build().metadata.name: Site(node.build()) for node in nodes}
+    market = Market(
+        "default",
+        [ticket.build() for ticket in tickets],
+        [order.build() for order in orders],
+        sites.get,
+        NOW,
+    )
+    everybody = [each.build() for each in (pod, *waiting)]
+    return explainpods.explain(PodQuestion(pod.build(), market, everybody, knows_nodes=knows_nodes))
+
+
+def verdicts(told: Explanation) -> dict[str, str]:
+    return {row[0]: row[-1] for row in told.rows}
+
+
+def test_each_ticket_that_is_asked_for_gets_its_own_verdict():
+    closed = an_order("gang", 3).stored("gang-uid").but({"spec": {"minAvailable": 3}})
+    told = explained(
+        a_seeker(),
+        a_held("small", cpu="500m"),
+        a_held("taken", phase="Claimed", claimedPod="default/other"),
+        a_held("waits", phase="Pending", reason="Unschedulable", node=""),
+        a_held("theirs").but({"spec": {"owners": [{"serviceAccounts": ["robot"]}]}}),
+        a_held("tainted", node="node-2"),
+        a_held("gang-0").owned_by(ORDERS, closed.build()),
+        a_held("over", phase="Expired"),
+        orders=(closed,),
+        nodes=(a_node("node-1"), a_node("node-2").tainted("gpu")),
+    )
+    assert told.verdict.startswith("It waits (NoTicketFits): No free ticket fits; the nearest is")
+    assert verdicts(told) == {
+        "small": "does not fit: the pod needs cpu 1, it holds 500m",
+        "tainted": "does not fit: the pod does not tolerate taint gpu:NoSchedule of node node-2",
+        "waits": "holds nothing yet (Unschedulable)",
+        "taken": "is taken by default/other",
+        "theirs": "is not for this pod: its owners do not include it",
+        "gang-0": "is closed: its order waits for minAvailable",
+    }
+
+
+def test_the_most_hopeful_tickets_come_first():
+    told = explained(a_seeker(), a_held("a", phase="Claimed"), a_held("b"), a_held("c", cpu="1m"))
+    assert [row[0] for row in told.rows] == ["b", "c", "a"]
+    assert told.verdict == "It would get ticket default/b now."
+
+
+def test_a_long_list_is_cut_and_says_so():
+    told = explained(a_seeker(), *(a_held(f"t{n:02}", cpu="1m") for n in range(30)))
+    assert len(told.rows) == 21
+    assert told.rows[-1][0] == "and 10 more"
+
+
+def test_tickets_that_are_not_asked_for_are_left_out():
+    told = explained(a_seeker(**{TICKET_REQUEST_ANNOTATION: "name:b"}), a_held("a"), a_held("b"))
+    assert [row[0] for row in told.rows] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "fact"),
+    [
+        (REQUIRED, "It waits until there is a ticket, however long."),
+        ({ORDER_ANNOTATION: "o"}, "It goes without a ticket at once."),
+        (
+            {ORDER_ANNOTATION: "o", FALLBACK_AFTER_ANNOTATION: "5m"},
+            "It goes without a ticket in 3m.",
+        ),
+    ],
+    ids=["required", "prefers", "prefers for a while"],
+)
+def test_what_becomes_of_a_pod_without_a_ticket_is_told(asked: dict[str, str], fact: str):
+    assert fact in explained(a_seeker(**asked)).facts
+
+
+def test_it_tells_what_the_pod_asks_for_and_needs():
+    facts = explained(a_seeker()).facts
+    assert "It asks with korder.dev/required=true." in facts
+    assert "It needs cpu 1." in facts
+
+
+def test_pods_that_come_first_are_counted():
+    """Rule 16: by priority, then by age."""
+    first = a_seeker("first").but({"spec": {"priority": 5}})
+    told = explained(a_seeker(), waiting=(first, a_seeker("zzz")))
+    assert "1 other pod comes before it, by priority and age." in told.facts
+
+
+def test_the_next_firing_of_an_order_is_told():
+    fires = instant.render(NOW + timedelta(hours=3))
+    order = an_order("o").but({"status": {"nextScheduleTime": fires}})
+    told = explained(a_seeker(), orders=(order, an_order("p").but({"spec": {"paused": True}})))
+    assert "Order default/o fires next in 3h." in told.facts
+    assert "Order default/p is paused and makes no tickets." in told.facts
+
+
+def test_a_pod_that_nobody_told_anything_makes_one_doubt_the_manager():
+    assert (
+        "Nobody has told it anything yet: does `korder manager` run?" in explained(a_seeker()).facts
+    )
+
+
+def test_without_a_look_at_nodes_only_sizes_are_compared():
+    told = explained(a_seeker(), a_held("t"), nodes=(), knows_nodes=False)
+    assert verdicts(told) == {"t": "would fit"}
+    assert "You may not read nodes, so only sizes were compared." in told.facts
+
+
+def test_a_request_nobody_understands_is_told_as_admission_tells_it():
+    told = explained(a_seeker(**{TICKET_REQUEST_ANNOTATION: "colour:red"}))
+    assert told.verdict.startswith("What it asks for cannot be understood: annotation")
+
+
+def test_other_gates_come_first():
+    """Rule 8."""
+    gates: JSON = [{"name": SCHEDULING_GATE}, {"name": "quota.example/wait"}]
+    told = explained(a_seeker().but({"spec": {"schedulingGates": gates}}), a_held("t"))
+    assert told.verdict.startswith("It waits: other gates hold it back")
+    assert "Gates: korder.dev/ticket, quota.example/wait." in told.facts
+
+
+def test_a_pod_with_a_ticket_names_it():
+    by: JSON = {"namespace": "default", "name": "web", "uid": "web-uid"}
+    bound = a_seeker().but({"spec": {"schedulingGates": None}}).on("node-1")
+    told = explained(bound, a_held("t", phase="Claimed", claimedBy=by))
+    assert told.verdict == "It has ticket default/t, on node node-1."
+
+
+def test_a_hand_over_tells_how_far_it_is():
+    by: JSON = {"namespace": "default", "name": "web", "uid": "web-uid"}
+    deadline = instant.render(NOW + timedelta(seconds=50))
+    held = a_held("t", phase="Claiming", claimedBy=by, claimDeadline=deadline)
+    guardian = a_pod("g").labelled({GUARDIAN_LABEL: "true"}).on("node-1")
+    market = Market("default", [held.build()], [], lambda _: None, NOW)
+    told = explainpods.explain(
+        PodQuestion(
+            a_seeker().build(),
+            market,
+            guardians=[guardian.owned_by(TICKETS, held.build()).build()],
+        )
+    )
+    assert told.verdict == "Ticket default/t is being handed over to it, on node node-1."
+    assert told.facts[0] == "The claim waits for the node's next batch."
+    assert "undone in 50s" in told.facts[1]
+
+
+@pytest.mark.parametrize(
+    ("pod", "verdict"),
+    [
+        (a_pod("p"), "It waits for a node, and asks for no ticket."),
+        (
+            a_pod("p").annotated(REQUIRED),
+            (
+                "It waits for a node without a ticket, though it requires one:"
+                " it has never had the gate korder.dev/ticket."
+            ),
+        ),
+        (
+            a_pod("p").annotated({ORDER_ANNOTATION: "o"}).on("node-1"),
+            "It is on node node-1 without a ticket: none was there in time, and it did not wait.",
+        ),
+        (a_seeker().in_phase("Failed"), "It has ended, and has no ticket."),
+        (
+            a_pod("p").labelled({GUARDIAN_LABEL: "true"}),
+            "It is labelled as a guardian, but no ticket owns it: it guards nothing.",
+        ),
+    ],
+    ids=["asks for nothing", "no admission", "fell back", "has ended", "a false guardian"],
+)
+def test_pods_that_wait_for_nothing(pod: PodBuilder, verdict: str):
+    assert explained(pod).verdict == verdict
+
+
+def test_a_guardian_names_its_ticket():
+    guardian = (
+        a_pod("g")
+        .labelled({GUARDIAN_LABEL: "true"})
+        .owned_by(TICKETS, a_held("t").build())
+        .on("node-1")
+    )
+    assert explained(guardian).verdict == (
+        "It is a guardian: it holds the room of ticket t on node node-1."
+    )
