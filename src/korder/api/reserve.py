@@ -140,6 +140,7 @@ class OrderReason(StrEnum):
     PAUSED = "Paused"
     DELETING = "Deleting"
     INVALID_SCHEDULE = "InvalidSchedule"
+    TICKETS_REFUSED = "TicketsRefused"
     NO_FAILURE = "NoFailure"
     TICKETS_CREATED = "TicketsCreated"
     TICKETS_DELETED = "TicketsDeleted"

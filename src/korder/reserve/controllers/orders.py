@@ -6,20 +6,23 @@ what follows it: of a thousand tickets that become Reserved an order hears a few
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime, timedelta
 
 from korder.api.core import NODES, Node
-from korder.api.meta import Key, controller_of, key_of
-from korder.api.plan import NOTHING, Plan
-from korder.api.reserve import NODE_LABEL, ORDERS, TICKETS, Order, Ticket
-from korder.reserve.rules import daemonplan, eligibility, orderend, orderplan
+from korder.api.meta import Key, controller_of, key_of, owned_by
+from korder.api.plan import NOTHING, Create, Plan, Step
+from korder.api.reserve import NODE_LABEL, ORDER_UID_LABEL, ORDERS, TICKETS, Order, Ticket
+from korder.kube.errors import ApiError
+from korder.reserve.rules import daemonplan, eligibility, orderend, orderplan, orderrefusal
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change
 
 BREATH = 0.25
 """Seconds between a change of a ticket and the look at its order."""
-_OWNER, _NODE, _DAEMONS = "owner", "node", "daemons"
+_CATCH_UP = timedelta(seconds=1)
+"""How long to wait for a cache that is behind."""
+_OWNER, _NODE, _DAEMONS = "orders.owner", "orders.node", "orders.daemons"
 
 
 class Orders:
@@ -33,21 +36,27 @@ class Orders:
         self._nodes = manager.informers.of(NODES)
         self._orders.add_index(_DAEMONS, lambda order: (order.spec.daemon_set,))
         self._soon: set[Key] = set()
-        self._controller = manager.controller("orders", self._turn)
+        self._trusted: set[str] = set()
+        """UIDs of orders of which all tickets have been seen in this life: what is gone from then on is gone."""
+        self._client = manager.client
+        self._controller = manager.controller("orders", self._turn, refused=self._refused)
         self._controller.follow(self._orders)
         self._tickets.on_change(self._ticket_changed)
         self._nodes.on_change(self._node_changed)
 
-    def _turn(self, key: Key, now: datetime) -> Plan:
+    async def _turn(self, key: Key, now: datetime) -> Plan:
         order = self._orders.reader.get(key)
         if order is None:
             return NOTHING
         tickets = tuple(self._tickets.reader.where(_OWNER, order.metadata.uid))
         if order.metadata.deletion_timestamp is not None:
+            self._trusted.discard(order.metadata.uid)
             return orderend.ending(order, tickets)
         beginning = orderend.beginning(order)
         if beginning is not None:
             return beginning
+        if await self._is_behind(order, tickets):
+            return Plan().wake(now + _CATCH_UP)
 
         def taken(name: str) -> bool:
             return self._tickets.reader.get(Key(key.namespace, name)) is not None
@@ -56,6 +65,24 @@ class Orders:
             nodes, rivals = self._nodes.reader.all(), self._rivals_of(order)
             return daemonplan.plan(daemonplan.Picture(order, tickets, nodes, now, taken, rivals))
         return orderplan.plan(orderplan.Picture(order, tickets, now, taken))
+
+    async def _is_behind(self, order: Order, tickets: Collection[Ticket]) -> bool:
+        """Says whether tickets that seem gone are only late to be seen, as they may be at the beginning of a life."""
+        meta = order.metadata
+        if meta.uid not in self._trusted and orderplan.misses_some(order, tickets):
+            labels = f"{ORDER_UID_LABEL}={meta.uid}"
+            listed = (await self._client.list(TICKETS, meta.namespace, labels=labels)).items
+            seen = {ticket.metadata.uid for ticket in tickets}
+            if any(each.metadata.uid not in seen and owned_by(each, meta.uid) for each in listed):
+                return True
+        self._trusted.add(meta.uid)
+        return False
+
+    def _refused(self, key: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
+        order = self._orders.reader.get(key)
+        if order is None or not isinstance(step, Create):
+            return None
+        return orderrefusal.refused(order, error.message, now)
 
     def _rivals_of(self, order: Order) -> Callable[[str], Iterable[str]]:
         """Finds the other orders that have a ticket on a node."""

@@ -163,6 +163,7 @@ def _found(
         template_hash=wanted,
         rolling=old,
         busy=bool(work.gone or work.bare or any(map(ticketstate.is_leaving, picture.tickets))),
+        unmade=bool(work.bare),
         remarks=_rivalry(picture),
     )
     if _is_windowed(order) and firing is None:

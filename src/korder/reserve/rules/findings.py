@@ -49,6 +49,7 @@ def of_pools(
     ]
     old = [ticket for ticket in idle if not is_current(ticket)]
     free = sum(account.size for account in accounts)
+    unmade = any(account.unmade for account in accounts)
     return Findings(
         desired=0 if windowed and not accounts else order.spec.replicas,
         free=free,
@@ -56,16 +57,18 @@ def of_pools(
         closed=between_windows(times) if windowed and not accounts else None,
         blocked=_obstacle(idle, is_current) if old else "",
         rolling=bool(old),
-        busy=any(account.unmade for account in accounts)
-        or any(map(ticketstate.is_leaving, tickets)),
-        complete=_is_complete(order, tickets, accounts, free),
+        busy=unmade or any(map(ticketstate.is_leaving, tickets)),
+        unmade=unmade,
+        complete=not unmade and _is_complete(order, tickets, free),
     )
 
 
 def of_failure(order: Order, why: str) -> Findings:
     """What is found about an order that cannot work."""
     wanted = template.template_hash(order.spec.template)
-    return Findings(desired=0, free=0, template_hash=wanted, failure=why)
+    return Findings(
+        desired=0, free=0, template_hash=wanted, failure=(OrderReason.INVALID_SCHEDULE, why)
+    )
 
 
 def between_windows(times: Timetable) -> tuple[str, str]:
@@ -109,15 +112,12 @@ def _obstacle(idle: Sequence[Ticket], is_current: Callable[[Ticket], bool]) -> s
     return ""
 
 
-def _is_complete(
-    order: Order, tickets: Sequence[Ticket], accounts: Sequence[Account], free: int
-) -> bool:
+def _is_complete(order: Order, tickets: Sequence[Ticket], free: int) -> bool:
     """Says whether all tickets have ended and no event but an edit can bring one."""
     return (
         strategies.of(order).type is StrategyType.ONE_TIME
         and order.status.issued_replicas > 0
         and order.spec.replicas > 0
         and free == 0
-        and not any(account.unmade for account in accounts)
         and all(map(ticketstate.is_over, tickets))
     )

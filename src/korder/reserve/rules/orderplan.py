@@ -6,7 +6,7 @@ finds out from the status alone which tickets are still to be made. Deletions co
 retires makes room for the next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count, islice
@@ -30,6 +30,7 @@ from korder.reserve.rules import (
     deeds,
     findings,
     firings,
+    numbers,
     orderstatus,
     schedule,
     strategies,
@@ -81,6 +82,16 @@ def plan(picture: Picture) -> Plan:
         books.accounts = _refreshed(picture, accounts, times)
         _turn_over(picture, books)
     return _written(picture, books)
+
+
+def misses_some(order: Order, tickets: Iterable[Ticket]) -> bool:
+    """Says whether a ticket is not to be seen that has been made: it is gone, or a cache is behind."""
+    there = {ticketnames.number_of(ticket.metadata.name) for ticket in tickets}
+    return any(
+        number < order.status.made_index and number not in there
+        for pool in order.status.pools
+        for number in numbers.parse(pool.members)
+    )
 
 
 def _failed(picture: Picture, why: str) -> Plan:

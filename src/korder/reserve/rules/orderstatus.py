@@ -43,7 +43,8 @@ class Findings:
         blocked: Why a roll-out cannot go on.
         rolling: Whether tickets of an old template are being replaced.
         busy: Whether tickets are being made or taken away.
-        failure: Why the order cannot work at all.
+        failure: Why the order cannot work at all: a reason and a sentence.
+        unmade: Whether there are tickets yet to be made: while there are, an earlier refusal stands.
         complete: Whether nothing will come any more.
         remarks: What to add to the message of tickets that wait.
     """
@@ -55,7 +56,8 @@ class Findings:
     blocked: str = ""
     rolling: bool = False
     busy: bool = False
-    failure: str = ""
+    failure: tuple[str, str] | None = None
+    unmade: bool = False
     complete: bool = False
     remarks: str = ""
 
@@ -109,12 +111,7 @@ def _judged(
     verdicts = (
         (OrderCondition.READY, *_ready(order, status, live, found)),
         (OrderCondition.PROGRESSING, *_progressing(order, found)),
-        (
-            OrderCondition.FAILURE,
-            bool(found.failure),
-            OrderReason.INVALID_SCHEDULE if found.failure else OrderReason.NO_FAILURE,
-            found.failure,
-        ),
+        (OrderCondition.FAILURE, *_failing(order, found)),
         (
             OrderCondition.COMPLETE,
             found.complete,
@@ -135,11 +132,20 @@ def _judged(
     return msgspec.structs.replace(status, conditions=said)
 
 
+def _failing(order: Order, found: Findings) -> tuple[bool, str, str]:
+    if found.failure is not None:
+        return True, *found.failure
+    before = conditions.find(order.status.conditions, OrderCondition.FAILURE)
+    if before is not None and before.reason == OrderReason.TICKETS_REFUSED and found.unmade:
+        return True, before.reason, before.message
+    return False, OrderReason.NO_FAILURE, ""
+
+
 def _ready(
     order: Order, status: OrderStatus, live: Sequence[Ticket], found: Findings
 ) -> tuple[bool, str, str]:
-    if found.failure:
-        return False, OrderReason.INVALID_SCHEDULE, found.failure
+    if found.failure is not None:
+        return False, *found.failure
     if found.complete:
         return False, OrderReason.COMPLETE, "all tickets have ended"
     if found.closed is not None:
