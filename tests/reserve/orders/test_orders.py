@@ -8,7 +8,8 @@ from tests.reserve.orders.keeper import Keeper
 from tests.reserve.orders.office import add_node, office
 from tests.reserve.scene import Scene, scene
 
-from korder.api import instant
+from korder.api import conditions, instant
+from korder.api.conditions import Condition, Status
 from korder.api.core import EVENTS, NODES
 from korder.api.meta import JSON, Key, Kind, Object
 from korder.api.plan import PatchType
@@ -24,6 +25,7 @@ from korder.api.reserve import (
 )
 from korder.reserve.controllers.orders import Orders
 from korder.runtime.clock import Clock
+from korder.runtime.manager import Manager
 from korder.testing.builders import a_ticket, an_order
 
 PARTS = (Orders, Keeper)
@@ -295,3 +297,74 @@ async def test_a_hundred_changes_are_a_few_looks(clock: Clock) -> None:
                     break
                 await asyncio.sleep(0.05)
         assert written <= 15
+
+
+async def test_a_refusal_is_told_on_the_order_and_tried_again(clock: Clock) -> None:
+    """A quota on tickets: the order says so, and goes on when there is room."""
+    counted = "count/tickets.core.korder.dev"
+    quota: JSON = {"hard": {counted: "2"}}
+    kind = Kind("", "v1", "ResourceQuota", "resourcequotas", Object)
+    async with office(clock, *PARTS) as cluster:
+        meta: JSON = {"name": "few", "namespace": "default"}
+        await cluster.client.create(kind, {"metadata": meta, "spec": quota})
+        used: JSON = {"status": {"hard": {counted: "2"}, "used": {counted: "0"}}}
+        key = Key("default", "few")
+        await cluster.client.patch(kind, key, used, PatchType.MERGE, subresource="status")
+        await cluster.put(an_order("o", 3))
+        order = await cluster.until(ORDERS, "o", lambda order: failing(order) is not None)
+        told = failing(order)
+        assert told is not None
+        assert told.reason == "TicketsRefused"
+        assert "exceeded quota: few" in told.message
+        await cluster.pass_time(300)
+        order = await cluster.until(ORDERS, "o", lambda _: True)
+        await cluster.pass_time(300)
+        again = await cluster.until(ORDERS, "o", lambda _: True)
+        assert again.metadata.resource_version == order.metadata.resource_version
+        await cluster.delete(kind, "few")
+        order = await ready(cluster, 3)
+        assert failing(order) is None
+
+
+def failing(order: Order) -> Condition | None:
+    found = conditions.find(order.status.conditions, "Failure")
+    return found if found is not None and found.status is Status.TRUE else None
+
+
+async def test_heartbeats_cost_an_order_nothing(clock: Clock) -> None:
+    """S37: no look is taken and nothing is written; a node that changes is looked at."""
+    managers: list[Manager] = []
+    async with office(clock, *PARTS, managers.append, nodes=40) as cluster:
+        await cluster.put(an_order("d").but({"spec": {"daemonSet": True}}))
+        await ready(cluster, 40, name="d")
+        await cluster.pass_time(10)
+        before = looks(managers[0]), await written(cluster)
+        for _ in range(2):
+            for node in range(1, 41):
+                await beat(cluster, f"node-{node}", clock)
+            await cluster.pass_time(10)
+        assert (looks(managers[0]), await written(cluster)) == before
+        await cluster.edit(NODES, "node-7", {"spec": {"unschedulable": True}})
+        await ready(cluster, 39, name="d")
+        assert looks(managers[0]) <= before[0] + 6
+
+
+async def beat(cluster: Scene, node: str, clock: Clock) -> None:
+    """A node says that it is there."""
+    stamp = instant.render(clock.now())
+    ready_now: JSON = {"type": "Ready", "status": "True", "lastHeartbeatTime": stamp}
+    status: JSON = {"status": {"conditions": [ready_now]}}
+    key = Key("", node)
+    await cluster.client.patch(NODES, key, status, PatchType.STRATEGIC, subresource="status")
+
+
+def looks(manager: Manager) -> float:
+    """How many turns the order controller has taken."""
+    name = "korder_reconciliation_duration_seconds_count"
+    labels = {"controller": "orders", "result": "success"}
+    return manager.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+async def written(cluster: Scene) -> list[str]:
+    objects = [*await cluster.all(ORDERS), *await cluster.all(TICKETS)]
+    return [each.metadata.resource_version for each in objects]

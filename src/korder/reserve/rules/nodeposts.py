@@ -93,9 +93,10 @@ def work_on(posts: Sequence[Post], wish: Wish, now: datetime) -> Work:
             work.bare.append(post.node)
         elif kept is not None and _is_old(kept, wish):
             work.outdated.append(kept)
-    in_flight = sum(post.verdict.takes and not post.serves for post in posts)
-    wave = max(sum(post.verdict.takes for post in posts) // _WAVES, 1)
-    work.outdated = work.outdated[: max(wave - in_flight, 0)]
+    if work.outdated:
+        in_flight = sum(post.verdict.takes and not post.serves for post in posts)
+        wave = max(sum(post.verdict.takes for post in posts) // _WAVES, 1)
+        work.outdated = work.outdated[: max(wave - in_flight, 0)]
     return work
 
 
