@@ -1,0 +1,100 @@
+"""Orders with the real ticket controller, guardians, scheduler and nodes: what users see (S1, S2, S4, S36)."""
+
+from tests.reserve.scene import Scene, scene
+
+from korder.api.core import PODS
+from korder.api.meta import JSON
+from korder.api.reserve import ORDERS, TICKETS, Order, Ticket, TicketPhase
+from korder.reserve.controllers.orders import Orders
+from korder.reserve.controllers.tickets import Tickets
+from korder.runtime.clock import Clock
+from korder.testing.builders import Builder, a_pod, an_order
+
+PARTS = (Orders, Tickets)
+
+
+def asking(name: str, cpu: str, replicas: int = 1, **spec: JSON) -> Builder[Order]:
+    resources: JSON = {"requests": {"cpu": cpu, "memory": "1Gi"}}
+    return an_order(name, replicas).but(
+        {"spec": {"template": {"spec": {"resources": resources}}, **spec}}
+    )
+
+
+def ready(order: Order) -> tuple[str, str, str]:
+    found = next((each for each in order.status.conditions if each.type == "Ready"), None)
+    return (found.status.value, found.reason, found.message) if found else ("", "", "")
+
+
+async def reserved(cluster: Scene) -> list[Ticket]:
+    found = await cluster.all(TICKETS)
+    return [ticket for ticket in found if ticket.status.phase is TicketPhase.RESERVED]
+
+
+async def test_an_order_holds_room_and_says_what_does_not_fit(clock: Clock) -> None:
+    """S1: two of three fit; a new node completes it."""
+    async with scene(clock, *PARTS, nodes=2) as cluster:
+        await cluster.put(asking("o", "3", replicas=3))
+        order = await cluster.until(
+            ORDERS,
+            "o",
+            lambda o: o.status.available_replicas == 2 and "Insufficient" in ready(o)[2],
+        )
+        assert ready(order)[:2] == ("False", "TicketsWait")
+        assert order.status.unavailable_replicas == 1
+        cluster.add_node("node-9")
+        order = await cluster.until(ORDERS, "o", lambda o: o.status.available_replicas == 3)
+        guardians = await cluster.guardians()
+        assert len(guardians) == 3
+        nodes = {pod.spec.node_name for pod in guardians}
+        assert nodes == {ticket.status.node_name for ticket in await reserved(cluster)}
+        assert len(nodes) == 3
+        await cluster.delete(ORDERS, "o")
+        await cluster.gone(ORDERS, "o")
+        assert await cluster.all(TICKETS) == []
+        assert await cluster.guardians() == []
+
+
+async def test_a_template_rolls_out_only_as_far_as_there_is_room(clock: Clock) -> None:
+    """S6, rule 7."""
+    async with scene(clock, *PARTS, nodes=1) as cluster:
+        await cluster.put(asking("o", "3"))
+        await cluster.until(ORDERS, "o", lambda o: o.status.available_replicas == 1)
+        (old,) = await reserved(cluster)
+        await cluster.put(asking("o", "2"))
+        order = await cluster.until(
+            ORDERS,
+            "o",
+            lambda o: any(each.reason == "RolloutBlocked" for each in o.status.conditions),
+        )
+        assert order.status.updated_replicas == 1
+        assert await reserved(cluster) == [old]
+        cluster.add_node("node-9")
+        await cluster.gone(TICKETS, old.metadata.name)
+        (new,) = await reserved(cluster)
+        assert new.spec.requests["cpu"] == "2"
+
+
+async def test_a_daemonset_order_holds_room_on_each_node_for_as_long_as_it_stands(
+    clock: Clock,
+) -> None:
+    """S36: standing holds are renewed in place; a full node leaves only its own ticket waiting."""
+    async with scene(clock, *PARTS, nodes=2) as cluster:
+        await cluster.put(a_pod("fat").requesting(cpu="4").on("node-2"))
+        await cluster.until(PODS, "fat", lambda pod: pod.status.phase == "Running")
+        template: JSON = {"spec": {"duration": "1m"}}
+        await cluster.put(asking("d", "1", daemonSet=True).but({"spec": {"template": template}}))
+        order = await cluster.until(
+            ORDERS,
+            "d",
+            lambda o: o.status.available_replicas == 1 and "Insufficient" in ready(o)[2],
+        )
+        assert order.status.desired_replicas == 2
+        (held,) = await reserved(cluster)
+        (guardian,) = [pod for pod in await cluster.guardians() if pod.spec.node_name]
+        assert held.status.node_name == guardian.spec.node_name == "node-1"
+        await cluster.delete(PODS, "fat")
+        await cluster.until(ORDERS, "d", lambda o: ready(o)[0] == "True")
+        await cluster.pass_time(150)
+        later = {pod.metadata.uid for pod in await cluster.guardians()}
+        assert guardian.metadata.uid in later
+        assert len(later) == len(await reserved(cluster)) == 2
