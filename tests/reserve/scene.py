@@ -137,7 +137,7 @@ async def scene(clock: Clock, *parts: Part, nodes: int = 3) -> AsyncIterator[Sce
     """Runs a cluster of nodes of 4 cpu and 8Gi, with korder's CRDs and the parts, while the block does."""
     async with embedded_server(clock) as server:
         client = server.client()
-        await _define(client)
+        await define(client)
         machines = Machines()
         for number in range(1, nodes + 1):
             machines.add(f"node-{number}", NODE)
@@ -170,7 +170,8 @@ def _definitions() -> tuple[dict[str, JSON], ...]:
     )
 
 
-async def _define(client: Client) -> None:
+async def define(client: Client) -> None:
+    """Makes a server know the kinds of this room, and the class of guardians."""
     for crd in _definitions():
         meta = crd["metadata"]
         assert isinstance(meta, dict)

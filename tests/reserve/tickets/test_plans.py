@@ -118,6 +118,43 @@ def test_the_time_to_live_counts_from_the_end_and_not_from_now() -> None:
     assert (step.kind, step.uid, step.resource_version) == (TICKETS, "uid-of-t", "7")
 
 
+def test_an_ended_ticket_that_does_not_say_since_when_counts_from_now_on() -> None:
+    assert status_in(decide(a_known_ticket("Expired"))) == {"finishedTime": instant.render(NOW)}
+
+
+def test_a_start_that_is_put_off_gives_the_room_back_and_says_so_first() -> None:
+    later = NOW + timedelta(hours=2)
+    off = reserved().but({"spec": {"startTime": instant.render(later)}})
+    plan = decide(off, a_guardian())
+    status = status_in(plan)
+    assert (status["phase"], status["reason"]) == ("Pending", Reason.SCHEDULED)
+    assert plan.wake_at == later
+    (step,) = steps(decide(off.but({"status": status}), a_guardian()))
+    assert isinstance(step, Delete)
+
+
+def test_a_ticket_on_a_cordoned_node_gets_a_second_guardian_and_then_loses_the_first_rule_12() -> (
+    None
+):
+    closed = {"nodes": {"n1": a_node("n1").cordoned().build(), "n2": a_node("n2").build()}}
+    status = status_in(decide(reserved(), a_guardian(), **closed))
+    assert (status["reason"], status.get("nodeName", "n1")) == (
+        Reason.NODE_CORDONED,
+        "n1",
+    )
+    stuck = reserved(**status)
+    (made,) = steps(decide(stuck, a_guardian(), **closed))
+    assert isinstance(made, Create)
+    assert not steps(decide(stuck, a_guardian(), a_guardian("h", ""), **closed))
+    moved = status_in(decide(stuck, a_guardian(), a_guardian("h", "n2"), **closed))
+    assert (moved["nodeName"], moved["guardianPod"]) == ("n2", "default/h")
+    (gone,) = steps(
+        decide(stuck.but({"status": moved}), a_guardian(), a_guardian("h", "n2"), **closed)
+    )
+    assert isinstance(gone, Delete)
+    assert gone.uid == "uid-of-g"
+
+
 @pytest.mark.parametrize("phase", ["Reserved", "Claiming", "Claimed", "Pending", "Expired"])
 def test_a_ticket_made_by_hand_gets_our_finalizer_before_anything_is_held(phase: str) -> None:
     bare = a_known_ticket(phase, finishedTime=instant.render(NOW)).but(

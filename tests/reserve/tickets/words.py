@@ -89,6 +89,16 @@ class Counted:
         self.managers.append(manager)
         return Tickets(manager)
 
+    def turns(self) -> int:
+        """How many turns were taken."""
+        lines = [
+            line
+            for manager in self.managers
+            for line in manager.metrics.render().decode().splitlines()
+            if line.startswith('korder_reconciliation_duration_seconds_count{controller="tickets"')
+        ]
+        return sum(int(float(line.rpartition(" ")[2])) for line in lines)
+
     def writes(self) -> dict[str, int]:
         """How many writes of each verb and kind succeeded."""
         found: dict[str, int] = {}

@@ -1,35 +1,29 @@
 """Tickets that wait for room, hold it, or share it with pods: which guardian there should be, and which phase that makes.
 
-`ticketplan` calls it. A ticket is Reserved when, and only when, one bound guardian holds exactly what is left of its room. Three things
-take a second guardian for a while: a cordoned node (the new one first, rule 12), a share that comes back, and a changed size. Where the new
-one is to take room that is still in use it waits behind a gate, nominated to its node, and the gate falls when the room is free
-(rules 10, 11): ungated it would fail to fit, and a failed attempt costs the nomination (K9).
+`ticketplan` calls it; `succession` makes guardians. A ticket is Reserved when, and only when, one bound guardian holds exactly what is
+left of its room. Three things take a second guardian for a while: a cordoned node (the new one first, rule 12), a share that comes
+back, and a changed size.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 
 import msgspec
 
-from korder.api import instant, quantity
-from korder.api.core import PODS, Pod
-from korder.api.meta import JSON, controller_of, key_of
-from korder.api.plan import Create, Notice, Patch, Plan
-from korder.api.quantity import Quantity
+from korder.api import instant
+from korder.api.core import Pod
+from korder.api.meta import controller_of, key_of
+from korder.api.plan import Notice, Plan
 from korder.api.reserve import (
-    GUARDIAN_HASH_ANNOTATION,
     TICKETS,
     Reason,
     TicketPhase,
     TicketStatus,
 )
-from korder.reserve.rules import clockwork, guardian, ticketstatus, usage
+from korder.reserve.rules import clockwork, guardian, succession, ticketstatus, usage
 from korder.reserve.rules.guardian import ANYWHERE, Place
 from korder.reserve.rules.picture import Loss, Picture, unschedulable
-
-Amounts = Mapping[str, Quantity]
-PATIENCE = timedelta(seconds=1)
-"""How long to leave a node alone that is busy with a hand-over."""
+from korder.reserve.rules.succession import Amounts
 
 
 def plan(picture: Picture, now: datetime) -> Plan:
@@ -51,26 +45,10 @@ def plan(picture: Picture, now: datetime) -> Plan:
     return _held(picture, left, now).wake(end)
 
 
-def prepare(picture: Picture, amounts: Amounts, place: Place, now: datetime) -> Plan:
-    """Places a guardian behind its gate, nominated to the node whose room it is to take.
-
-    Not while a hand-over is under way there: what is nominated counts besides what still stands, and a pod of the batch would not fit.
-    """
-    if picture.node_is_busy:
-        return Plan().wake(now + PATIENCE)
-    waiting = [pod for pod in picture.live if not pod.spec.node_name]
-    fit = [pod for pod in waiting if _fits(picture, pod, amounts, place.node)]
-    if not fit:
-        return picture.dismissal(waiting, now).then(_creation(picture, amounts, place))
-    if guardian.is_gated(fit[0]) and fit[0].status.nominated_node_name != place.node:
-        return Plan().then(_nomination(fit[0], place.node))
-    return picture.dismissal([pod for pod in waiting if pod is not fit[0]], now)
-
-
 def _held(picture: Picture, left: Amounts, now: datetime) -> Plan:
     """Decides by the guardians there are."""
     bound = [pod for pod in picture.live if pod.spec.node_name]
-    right = [pod for pod in bound if _holds(picture, pod, left)]
+    right = [pod for pod in bound if succession.holds(picture, pod, left)]
     if right:
         return _guarded(picture, min(right, key=lambda pod: _rank(picture, pod)), now)
     if picture.ticket.status.phase is TicketPhase.RESERVED:
@@ -97,7 +75,7 @@ def _guarded(picture: Picture, chosen: Pod, now: datetime) -> Plan:
     if picture.leaving():
         staying = [share for share in ticket.status.shared_by if share not in picture.leaving()]
         room = usage.remainder(ticket, staying)
-        return prepare(picture, room, Place(chosen.spec.node_name, gated=True), now)
+        return succession.prepare(picture, room, Place(chosen.spec.node_name, gated=True), now)
     if cordoned and not ticket.spec.node_name and not ticket.status.shared_by:
         return _move(picture, chosen, now)
     return picture.dismissal([pod for pod in picture.guardians if pod is not chosen], now)
@@ -106,10 +84,16 @@ def _guarded(picture: Picture, chosen: Pod, now: datetime) -> Plan:
 def _move(picture: Picture, chosen: Pod, now: datetime) -> Plan:
     """Makes a second guardian elsewhere; once it is bound it is the chosen one, and the first goes (rule 12)."""
     amounts = usage.held(picture.ticket)
-    free = [pod for pod in picture.live if pod is not chosen and _fits(picture, pod, amounts, "")]
+    free = [
+        pod
+        for pod in picture.live
+        if pod is not chosen
+        and succession.fits(picture, pod, amounts, "")
+        and not picture.is_cordoned(pod)
+    ]
     kept = (chosen, *free[:1])
     plan = picture.dismissal([pod for pod in picture.guardians if pod not in kept], now)
-    return plan if free else plan.then(_creation(picture, amounts, ANYWHERE))
+    return plan if free else plan.then(*succession.creation(picture, amounts, ANYWHERE))
 
 
 def _loss(picture: Picture, bound: Sequence[Pod], now: datetime) -> Plan:
@@ -139,25 +123,25 @@ def _loss(picture: Picture, bound: Sequence[Pod], now: datetime) -> Plan:
 def _swap(picture: Picture, bound: Sequence[Pod], left: Amounts, now: datetime) -> Plan:
     """Replaces guardians of the wrong size: the right one waits nominated, then the wrong ones go."""
     home = bound[0].spec.node_name
-    plan = prepare(picture, left, Place(home, gated=True), now)
+    plan = succession.prepare(picture, left, Place(home, gated=True), now)
     return plan if plan.stages or picture.node_is_busy else picture.dismissal(bound, now)
 
 
 def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
     """No guardian has room yet."""
     ticket, home = picture.ticket, picture.ticket.status.node_name
-    waiting = [pod for pod in picture.live if _fits(picture, pod, left, home)]
+    waiting = [pod for pod in picture.live if succession.fits(picture, pod, left, home)]
     rest = [pod for pod in picture.guardians if pod not in waiting[:1]]
     plan = picture.dismissal(rest, now)
     if not waiting:
         bad = guardian.forbidden(ticket, picture.options)
         if bad:
             return plan if plan.stages else _refusal(picture, bad, now)
-        return plan.then(_creation(picture, left, Place(home))).tell(*_birth(picture))
+        return plan.then(*succession.creation(picture, left, Place(home))).tell(*_birth(picture))
     pod = waiting[0]
     if guardian.is_gated(pod):
         in_the_way = any(each.spec.node_name == home for each in rest) or picture.leaving()
-        return plan if in_the_way else plan.then(_opening(pod))
+        return plan if in_the_way else plan.then(succession.opening(pod))
     why = unschedulable(pod)
     return ticketstatus.report(ticket, _unplaced(picture, why, now)) if why else plan
 
@@ -181,11 +165,12 @@ def _not_yet(picture: Picture, now: datetime) -> Plan:
     """The time of the ticket has not come; a guardian may be there by its lead time."""
     ticket = picture.ticket
     start, due = clockwork.starts_at(ticket), clockwork.guardian_due(ticket)
-    if picture.guardians and due is not None and now < due:
-        return picture.dismissal(picture.guardians, now)
     said = f"starts at {instant.render(start)}" if start is not None else ""
     status = ticketstatus.pending(ticket, Reason.SCHEDULED, said, now)
-    return ticketstatus.report(ticket, status)
+    too_early = due is not None and now < due
+    if status != ticket.status or not too_early:
+        return ticketstatus.report(ticket, status)
+    return picture.dismissal(picture.guardians, now)
 
 
 def _expiry(picture: Picture, now: datetime) -> Plan:
@@ -215,7 +200,7 @@ def _full(picture: Picture, now: datetime) -> Plan:
     leaving = picture.leaving()
     if leaving:
         room = usage.remainder(ticket, [s for s in ticket.status.shared_by if s not in leaving])
-        return prepare(picture, room, Place(ticket.status.node_name, gated=True), now)
+        return succession.prepare(picture, room, Place(ticket.status.node_name, gated=True), now)
     return picture.dismissal(picture.guardians, now)
 
 
@@ -244,39 +229,9 @@ def _rank(picture: Picture, pod: Pod) -> tuple[bool, bool, str]:
     return (picture.is_cordoned(pod), not known, pod.metadata.name)
 
 
-def _holds(picture: Picture, pod: Pod, amounts: Amounts) -> bool:
-    has = guardian.holds(pod)
-    return all(
-        has.get(name, quantity.ZERO) == amounts.get(name, quantity.ZERO)
-        for name in usage.held(picture.ticket)
-    )
-
-
-def _fits(picture: Picture, pod: Pod, amounts: Amounts, node: str) -> bool:
-    """Says whether a guardian without a node is of the right size and on its way to the right place."""
-    made_for = pod.metadata.annotations.get(GUARDIAN_HASH_ANNOTATION)
-    return made_for == guardian.fingerprint(picture.ticket, amounts, node)
-
-
-def _creation(picture: Picture, amounts: Amounts, place: Place) -> Create:
-    made = guardian.body(picture.ticket, picture.free_name, picture.options, amounts, place)
-    return Create(PODS, made)
-
-
 def _birth(picture: Picture) -> tuple[Notice, ...]:
     """Tells of a ticket that nobody else tells of: one made by hand."""
     ticket = picture.ticket
     if ticket.status.phase is not None or controller_of(ticket) is not None:
         return ()
     return (Notice(TICKETS, ticket, "Created", "the ticket is looked after from now on"),)
-
-
-def _nomination(pod: Pod, node: str) -> Patch:
-    body: JSON = {"status": {"nominatedNodeName": node}}
-    return Patch(PODS, key_of(pod), body, subresource="status", uid=pod.metadata.uid)
-
-
-def _opening(pod: Pod) -> Patch:
-    meta = pod.metadata
-    body: JSON = {"spec": {"schedulingGates": None}}
-    return Patch(PODS, key_of(pod), body, uid=meta.uid, resource_version=meta.resource_version)

@@ -8,6 +8,8 @@ waits (rule 2).
 
 from datetime import datetime, timedelta
 
+import msgspec
+
 from korder.api import conditions
 from korder.api.meta import JSON, key_of
 from korder.api.plan import NOTHING, Delete, EventType, Notice, Patch, Plan
@@ -20,7 +22,7 @@ from korder.api.reserve import (
     TicketCondition,
     TicketPhase,
 )
-from korder.reserve.rules import clockwork, holding, ticketstatus, usage
+from korder.reserve.rules import clockwork, holding, succession, ticketstatus, usage
 from korder.reserve.rules.guardian import Place
 from korder.reserve.rules.picture import Picture, is_leaving
 
@@ -83,6 +85,10 @@ def _deletion(picture: Picture, now: datetime) -> Plan:
 def _aftermath(picture: Picture, now: datetime) -> Plan:
     """A ticket that has ended holds nothing and goes when its time is over."""
     ticket = picture.ticket
+    if ticket.status.finished_time is None:
+        return ticketstatus.report(
+            ticket, msgspec.structs.replace(ticket.status, finished_time=now)
+        )
     if picture.guardians:
         return picture.dismissal(picture.guardians, now)
     due = clockwork.removal_due(ticket)
@@ -108,7 +114,7 @@ def _use(picture: Picture, now: datetime) -> Plan:
     if not returns(ticket, now):
         return NOTHING
     home = Place(owner.spec.node_name, gated=True)
-    return holding.prepare(picture, usage.held(ticket), home, now)
+    return succession.prepare(picture, usage.held(ticket), home, now)
 
 
 def _end_of_use(ticket: Ticket, picture: Picture, now: datetime) -> Plan:

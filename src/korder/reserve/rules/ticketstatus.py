@@ -59,10 +59,11 @@ def reserved(
     ticket: Ticket, guardian: Pod, reason: Reason, message: str, now: datetime
 ) -> TicketStatus:
     """A bound guardian holds the room; the clock has started at the latest now (rule 1)."""
+    claimable = Status.TRUE if reason is Reason.HELD else Status.FALSE
     return _changed(
         ticket,
         now,
-        (Status.TRUE, Status.TRUE),
+        (claimable, Status.TRUE),
         phase=TicketPhase.RESERVED,
         reason=reason,
         message=message,
