@@ -148,6 +148,8 @@ async def nothing_is_consumed(kubectl: Kubectl) -> None:
     by_hand = await kubectl.try_("apply -f -", CLAIMING_BY_HAND)
     assert by_hand.code == 0
     assert "is written by korder and never read" in by_hand.err
+    told = "event -n default --for=create --field-selector=reason=NotAClaim --timeout=30s"
+    assert "condition met" in await kubectl(f"wait {told}")
     unclear = await kubectl.try_("apply -f -", UNCLEAR)
     assert unclear.code == 1
     assert "annotation korder.dev/required must be true or false" in unclear.err

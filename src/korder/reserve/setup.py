@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from korder.reserve.controllers.claims import Claims
 from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.orders import Orders
+from korder.reserve.controllers.pretenders import Pretenders
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules import guardian, handover
 from korder.runtime.manager import Manager
@@ -37,7 +38,7 @@ USUAL = Options()
 
 
 def add_reserve(manager: Manager, options: Options = USUAL) -> None:
-    """Puts the controllers of orders, tickets, claims and hand-overs on a manager."""
+    """Puts everything that looks after orders, tickets and the pods that ask for them on a manager."""
     Orders(manager)
     Tickets(
         manager,
@@ -47,3 +48,4 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> None:
     )
     Claims(manager)
     HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods))
+    Pretenders(manager)
