@@ -10,7 +10,7 @@ import shlex
 from typing import NamedTuple
 
 import pytest
-from tests.e2e.installation import install, korder, managed
+from tests.e2e.installation import NAMESPACE, install, korder, managed
 
 from korder.embedded.fleet import fleet
 from korder.kube.connect import open_client
@@ -148,6 +148,8 @@ async def nothing_is_consumed(kubectl: Kubectl) -> None:
     by_hand = await kubectl.try_("apply -f -", CLAIMING_BY_HAND)
     assert by_hand.code == 0
     assert "is written by korder and never read" in by_hand.err
+    told = "event -n default --for=create --field-selector=reason=NotAClaim --timeout=30s"
+    assert "condition met" in await kubectl(f"wait {told}")
     unclear = await kubectl.try_("apply -f -", UNCLEAR)
     assert unclear.code == 1
     assert "annotation korder.dev/required must be true or false" in unclear.err
@@ -157,10 +159,21 @@ async def nothing_is_consumed(kubectl: Kubectl) -> None:
     assert await kubectl("get tickets -o jsonpath='{.items[*].metadata.resourceVersion}'") == before
 
 
+async def daemonset_mode(kubectl: Kubectl) -> None:
+    """S36: the README's second half."""
+    await kubectl("apply -f daemonset/monitoring-agent.yaml")
+    order = "order/monitoring-agent-reservation"
+    await kubectl.until(order, ".status.availableReplicas", str(ALL_NODES), NAMESPACE)
+    chosen = "-l korder.dev/order=monitoring-agent-reservation"
+    tickets = await kubectl.rows(f"get tickets -n {NAMESPACE} {chosen} --no-headers")
+    assert len(tickets) == ALL_NODES
+
+
 @pytest.mark.timeout(120)
 async def test_the_quick_start_on_the_embedded_cluster(tmp_path: Path) -> None:
     async with on_embedded(tmp_path) as kubectl:
         await quick_start(kubectl)
+        await daemonset_mode(kubectl)
 
 
 @pytest.mark.timeout(240)
@@ -175,6 +188,7 @@ async def test_the_quick_start_on_a_real_control_plane(
     config = ("--kubeconfig", str(plane.kubeconfig()))
     async with on_real(plane, clock, tmp_path) as kubectl:
         await quick_start(kubectl)
+        await daemonset_mode(kubectl)
         code, _, err = await korder("uninstall", *config)
         assert code == 1
         assert "would be lost: delete them first, or say --purge" in err

@@ -11,7 +11,7 @@ from korder.api.core import CONFIG_MAPS, ConfigMap
 from korder.api.meta import Key, Kind, Object
 from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule, watches
 from korder.kube.client import Client
-from korder.runtime.informer import Informer, Informers, Scope
+from korder.runtime.informer import Informer, Informers, ReadAsLess, Scope
 from korder.runtime.metrics import Metrics
 from korder.runtime.store import Change
 from korder.testing.memory import MemoryServer, Stored
@@ -180,6 +180,18 @@ async def test_our_own_write_is_not_shown_if_it_was_read_as_less(server: MemoryS
     assert maps.reader.get(Key("ns", "a")) is None
     informers.wrote(CONFIG_MAPS, await client.get(CONFIG_MAPS, Key("ns", "a")))
     assert values(maps) == {"a": "b"}
+
+
+async def test_whoever_reads_more_of_a_kind_must_ask_first(server: MemoryServer) -> None:
+    informers = Informers(Client(server.connect(), rng=random.Random(1)), Metrics())
+    bare = Kind("", "v1", "ConfigMap", "configmaps", Object)
+    whole = informers.of(CONFIG_MAPS)
+    assert informers.of(bare) is whole
+
+    others = Informers(Client(server.connect(), rng=random.Random(1)), Metrics())
+    others.of(bare)
+    with pytest.raises(ReadAsLess, match="configmaps is already read as Object: ask earlier"):
+        others.of(CONFIG_MAPS)
 
 
 @pytest.mark.parametrize("seed", range(10))

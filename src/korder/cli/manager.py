@@ -25,6 +25,7 @@ from korder.kube.client import Client
 from korder.kube.errors import KubeError
 from korder.reserve import setup
 from korder.reserve.rules import site
+from korder.reserve.webhooks import serving
 from korder.runtime.clock import SystemClock
 from korder.runtime.manager import Address, LeadershipLost, Manager, PartEnded, Settings
 from korder.runtime.webhook.bundles import Bundles
@@ -152,15 +153,8 @@ async def _manage(
         setup.add_reserve(manager, options)
         names = await _names(client, hooks)
         if names and hooks.address is not None:
-            setup.add_webhooks(
-                manager,
-                client,
-                options,
-                home=hooks.home,
-                names=names,
-                address=hooks.address,
-                clock=clock,
-            )
+            gates = serving.by_path(clock, system_classes=options.allow_system_classes)
+            serving.add_webhooks(manager, client, gates, hooks.address, names, hooks.home, clock)
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

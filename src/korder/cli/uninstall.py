@@ -86,22 +86,27 @@ def _refusal(left: Sequence[tuple[Kind[Object], HasMetadata]]) -> str:
 async def _purge(client: Client, kinds: Sequence[Kind[Object]]) -> None:
     for kind in kinds:
         for each in (await client.list(kind)).items:
-            try:
-                await client.delete(kind, key_of(each), propagation=Propagation.BACKGROUND)
-            except NotFound:
-                continue
-            print(f"{kind.plural}/{key_of(each)} deleted", flush=True)
+            await _begin(client, kind, each)
+    until = asyncio.get_running_loop().time() + FAREWELL
     for kind in kinds:
-        await _let_go(client, kind)
+        await _finish(client, kind, until)
 
 
-async def _let_go(client: Client, kind: Kind[Object]) -> None:
-    """Waits until all objects of a kind are gone, and helps those that wait for nobody."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + FAREWELL
+async def _begin(client: Client, kind: Kind[Object], each: Object) -> None:
+    try:
+        await client.delete(kind, key_of(each), propagation=Propagation.BACKGROUND)
+    except NotFound:
+        return
+    print(f"{kind.plural}/{key_of(each)} deleted", flush=True)
+
+
+async def _finish(client: Client, kind: Kind[Object], until: float) -> None:
+    """Waits until all objects of a kind are gone, and from `until` on helps those that wait for nobody."""
     while left := (await client.list(kind)).items:
-        if loop.time() > until:
-            for each in left:
+        for each in left:
+            if each.metadata.deletion_timestamp is None:
+                await _begin(client, kind, each)
+            elif asyncio.get_running_loop().time() > until:
                 await _free(client, kind, each)
         await asyncio.sleep(0.1)
 

@@ -181,11 +181,12 @@ async def _acting(
     Kubelet(manager, machines)
     if Actor.SCHEDULER not in options.without:
         Scheduler(manager, clock=clock, rng=rng)
-    if Actor.CONTROLLERS not in options.without:
-        NodeLifecycle(manager)
-        add_workloads(manager, client, await stored_kinds(client), root_certificate=root)
     for part in () if Actor.KORDER in options.without else options.parts:
         part(manager)
+    if Actor.CONTROLLERS not in options.without:
+        # Last, because the garbage collector reads nothing but metadata, and informers are shared by all.
+        NodeLifecycle(manager)
+        add_workloads(manager, client, await stored_kinds(client), root_certificate=root)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))

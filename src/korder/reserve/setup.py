@@ -1,27 +1,18 @@
-"""Puts everything of `reserve` on a manager: one line for each controller, and the gates of its webhooks.
+"""Puts the controllers of `reserve` on a manager, one line for each.
 
-`korder manager` calls it on any cluster, `korder up` and simulation on the embedded one.
+`korder manager` calls it on any cluster, `korder up` and simulation on the embedded one. Webhooks are served by `webhooks.serving`, only
+where they are installed.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from korder.api.meta import Key
-from korder.kube.client import Client
 from korder.reserve.controllers.claims import Claims
 from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.orders import Orders
+from korder.reserve.controllers.pretenders import Pretenders
 from korder.reserve.controllers.tickets import Tickets
-from korder.reserve.rules import guardian, handover, hooks
-from korder.reserve.rules.site import WEBHOOK
-from korder.reserve.webhooks import gates
-from korder.runtime.clock import Clock
-from korder.runtime.manager import Address, Manager
-from korder.runtime.webhook.bundles import Bundles
-from korder.runtime.webhook.gate import Gate
-from korder.runtime.webhook.rotation import Policy
-from korder.runtime.webhook.server import Settings, WebhookServer
-from korder.runtime.webhook.sources import SecretSource
+from korder.reserve.rules import guardian, handover
+from korder.runtime.manager import Manager
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +38,7 @@ USUAL = Options()
 
 
 def add_reserve(manager: Manager, options: Options = USUAL) -> None:
-    """Puts the controllers of orders, tickets, claims and hand-overs on a manager."""
+    """Puts everything that looks after orders, tickets and the pods that ask for them on a manager."""
     Orders(manager)
     Tickets(
         manager,
@@ -57,34 +48,4 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> None:
     )
     Claims(manager)
     HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods))
-
-
-def gates_of(options: Options, clock: Clock) -> Mapping[str, Gate]:
-    """What answers admission reviews, by path."""
-    return {
-        hooks.PODS: gates.pods,
-        hooks.RESERVE: gates.orders_and_tickets(clock, system_classes=options.allow_system_classes),
-    }
-
-
-def add_webhooks(
-    manager: Manager,
-    client: Client,
-    options: Options,
-    *,
-    home: str,
-    names: Sequence[str],
-    address: Address,
-    clock: Clock,
-) -> None:
-    """Serves the gates with a manager, under these names, with a certificate from a Secret in `home`."""
-    source = SecretSource(client, Key(home, WEBHOOK), Policy(frozenset(names)), clock)
-    server = WebhookServer(
-        gates_of(options, clock),
-        source,
-        Bundles(client, mutating=[WEBHOOK], validating=[WEBHOOK]),
-        settings=Settings(address.host or None, address.port),
-        registry=manager.metrics.registry,
-        clock=clock,
-    )
-    manager.add(server)
+    Pretenders(manager)

@@ -165,6 +165,10 @@ class Informer(Generic[T]):
             log.warning("watch interrupted", resource=str(self.kind), reason=trouble)
 
 
+class ReadAsLess(Exception):
+    """The objects of a kind are shared, and were first asked for by somebody to whom less of them matters."""
+
+
 class Informers:
     """The informers of one process: each kind and scope is watched once, whoever asks for it."""
 
@@ -174,12 +178,19 @@ class Informers:
         self._informers: dict[tuple[Kind[HasMetadata], Scope], Informer[HasMetadata]] = {}
 
     def of(self, kind: Kind[T], scope: Scope = EVERYTHING) -> Informer[T]:
-        """Gives the informer of a kind, making it at the first call; all are made before they run."""
+        """Gives the informer of a kind, making it at the first call; all are made before they run.
+
+        Raises:
+            ReadAsLess: whoever asked first reads less of the kind.
+        """
         key = (cast("Kind[HasMetadata]", kind), scope)
         if key not in self._informers:
             informer = Informer(self._client, kind, self._metrics, scope=scope)
             self._informers[key] = cast("Informer[HasMetadata]", informer)
-        return cast("Informer[T]", self._informers[key])
+        found = self._informers[key]
+        if not issubclass(found.kind.model, kind.model):
+            raise ReadAsLess(f"{kind} is already read as {found.kind.model.__name__}: ask earlier")
+        return cast("Informer[T]", found)
 
     def __iter__(self) -> Iterator[Informer[HasMetadata]]:
         return iter(self._informers.values())

@@ -21,7 +21,7 @@ from korder.net.server import Reply
 from korder.reserve.rules import objects
 from korder.reserve.rules.objects import Admission
 from korder.reserve.rules.site import Site
-from korder.reserve.setup import USUAL, gates_of
+from korder.reserve.webhooks import serving
 from korder.runtime.clock import Clock
 from korder.runtime.webhook import gate
 from korder.runtime.webhook.gate import GateMetrics
@@ -42,7 +42,7 @@ class Manager:
         metrics = GateMetrics(CollectorRegistry())
         self._gates = {
             f"/{name}": gate.mount(name, each, metrics, self.clock)
-            for name, each in gates_of(USUAL, self.clock).items()
+            for name, each in serving.by_path(self.clock, system_classes=False).items()
         }
 
     def connect(self, _: Endpoint) -> Transport:

@@ -162,6 +162,16 @@ async def test_a_ticket_keeps_what_its_guardian_is_made_of_and_can_be_extended(
         assert extended.spec.duration == "8h"
 
 
+async def test_an_order_stays_of_its_kind(clock: Clock, admission: Admission) -> None:
+    async with doors(clock, admission) as there:
+        await there.client.create(ORDERS, an_order("o").json)
+        key = Key("default", "o")
+        with pytest.raises((Invalid, Forbidden), match=r"spec\.daemonSet.*make a new order"):
+            await there.client.patch(ORDERS, key, {"spec": {"daemonSet": True}})
+        scaled = await there.client.patch(ORDERS, key, {"spec": {"replicas": 3}})
+        assert scaled.spec.replicas == 3
+
+
 async def test_what_was_once_let_in_is_not_refused_for_a_label(
     clock: Clock, admission: Admission
 ) -> None:

@@ -18,7 +18,7 @@ from korder.kube import served
 from korder.reserve.rules.objects import Admission, doors
 from korder.reserve.rules.site import Site
 from korder.reserve.setup import add_reserve
-from korder.runtime.clock import Clock
+from korder.runtime.clock import Clock, VirtualClock
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = {
@@ -114,8 +114,9 @@ async def test_the_first_order_holds_room_that_one_pod_takes(clock: Clock) -> No
         assert len(await cluster.all(TICKETS)) == 4
 
 
-async def test_the_scheduled_order_holds_room_from_two_to_ten(clock: Clock) -> None:
+async def test_the_scheduled_order_holds_room_from_two_to_ten() -> None:
     """S28."""
+    clock = VirtualClock(datetime(2026, 1, 1, 1, 50, tzinfo=UTC))
     async with stage(clock) as there:
         await there.apply("scheduled-order/order.yaml")
         opens = await there.cluster.until(
@@ -123,10 +124,23 @@ async def test_the_scheduled_order_holds_room_from_two_to_ten(clock: Clock) -> N
         )
         at = opens.status.next_schedule_time
         assert at is not None
-        assert at.astimezone(UTC).time() == datetime(2026, 1, 1, 2, tzinfo=UTC).time()
+        assert at == datetime(2026, 1, 1, 2, tzinfo=UTC)
         assert not await there.cluster.all(TICKETS)
         await there.cluster.pass_time((at - clock.now()).total_seconds())
         await there.reserved("scheduled-order", 2)
         assert clock.now() - at < timedelta(seconds=5)
         ends = {each.status.expiration_time for each in await there.cluster.all(TICKETS)}
         assert ends == {at + timedelta(hours=8)}
+
+
+async def test_a_daemonset_order_holds_room_on_each_of_its_nodes(clock: Clock) -> None:
+    """S36."""
+    async with stage(clock) as there:
+        await there.apply("daemonset/gpu-nodes.yaml")
+        assert await there.reserved("gpu-node-buffer", 1) == {"node-5"}
+        await there.apply("daemonset/infrastructure.yaml", "daemonset/monitoring-agent.yaml")
+        everywhere = set(fleet(5))
+        assert await there.reserved("infrastructure-reservation", 5) == everywhere
+        assert (
+            await there.reserved("monitoring-agent-reservation", 5, "korder-system") == everywhere
+        )

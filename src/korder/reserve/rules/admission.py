@@ -80,6 +80,7 @@ def judge_order(order: Order, question: Question) -> Judgement:
     refusals = (
         *_template(order.spec.template.spec, "spec.template.spec", question),
         *_timetable(order),
+        *_switched(question),
     )
     if refusals:
         return Judgement(refusals)
@@ -135,6 +136,13 @@ def _amounts(spec: TicketSpec, path: str) -> list[Refusal]:
         for name, amount in asked.items()
         if name in allowed and amount > allowed[name]
     ]
+
+
+def _switched(question: Question) -> list[Refusal]:
+    before, after = question.before, question.spec
+    if before is None or bool(before.get("daemonSet")) == bool(after.get("daemonSet")):
+        return []
+    return [Refusal("spec.daemonSet", sentences.DAEMON_SET)]
 
 
 def _changes(question: Question) -> list[Refusal]:

@@ -97,6 +97,9 @@ _ZONE = (
 )
 
 
+_EVERYWHERE = "has({0}.spec.daemonSet) && {0}.spec.daemonSet"
+
+
 def _same(field: str) -> str:
     return (
         f"has(variables.before.{field}) == has(variables.ticket.{field})"
@@ -131,6 +134,11 @@ def of_ours(*, system_classes: bool) -> tuple[Demand, ...]:
             "timeZone must be the name of a time zone such as UTC or Europe/Berlin",
         ),
         *kept,
+        Demand(
+            "request.operation == 'CREATE' || request.resource.resource == 'tickets'"
+            f" || ({_EVERYWHERE.format('object')}) == ({_EVERYWHERE.format('oldObject')})",
+            f"spec.daemonSet {sentences.DAEMON_SET}",
+        ),
     )
 
 

@@ -16,6 +16,7 @@ KEPT = (
 """What a ticket cannot change while its guardian stands: a guardian is never rebuilt."""
 
 IMMUTABLE = "must not change in a ticket, whose guardian stands as it was made; make a new ticket, or change its order"
+DAEMON_SET = "must not change: the tickets of the one kind are not those of the other; make a new order instead"
 SYSTEM_CLASS = "must not begin with system-: such classes are for the cluster itself; allowed is any other class, or none"
 NODE_NAME = "must be empty in a pod that asks for a ticket: the ticket decides where it goes"
 NO_REPLICAS = (
