@@ -64,6 +64,7 @@ def test_a_ticket_that_ends_without_ever_holding_room_breaks_the_promise() -> No
     history.waits(1)
     history.after(600).ticket(1, "Expired")
     history.ticket(0, "Expired")
+    history.after(1).ticket(1, "Expired", message="nobody came")
     told = history.told()
     assert told.promises[0].text == f"had a ticket that never held anything: {NO_ROOM}"
     assert lines(told)[1:] == [f"0 1 of 2 tickets missing for 10m: {NO_ROOM}"]

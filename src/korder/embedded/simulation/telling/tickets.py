@@ -49,7 +49,9 @@ class Tickets:
                 return
             line = self._lines[uid] = self._find(change)
             line.make(change.at, uid, change.name)
-        if phase is Phase.SUCCEEDED and not line.crew.members[uid].started:
+        member = line.crew.members[uid]
+        in_vain = phase is Phase.SUCCEEDED and not member.started
+        if in_vain and member.phase is not Phase.SUCCEEDED:
             line.miss(change.at, uid)
         elif phase is not None:
             line.move(change.at, uid, phase, _why(body) if phase is Phase.WAITS else "")
