@@ -10,6 +10,7 @@ from korder.api.meta import Key
 from korder.kube.client import Client
 from korder.reserve.controllers.claims import Claims
 from korder.reserve.controllers.handovers import HandOvers
+from korder.reserve.controllers.measuring import Measuring
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules import guardian, handover, hooks
@@ -47,7 +48,7 @@ USUAL = Options()
 
 
 def add_reserve(manager: Manager, options: Options = USUAL) -> None:
-    """Puts the controllers of orders, tickets, claims and hand-overs on a manager."""
+    """Puts the controllers of orders, tickets, claims and hand-overs on a manager, and what measures them."""
     Orders(manager)
     Tickets(
         manager,
@@ -57,6 +58,7 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> None:
     )
     Claims(manager)
     HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods))
+    Measuring(manager)
 
 
 def gates_of(options: Options, clock: Clock) -> Mapping[str, Gate]:
