@@ -177,10 +177,8 @@ def test_a_replay_of_something_else(quick: Korder, tmp_path: Path) -> None:
     assert "was not written by `korder simulate --journal`" in told
 
 
-def test_an_order_is_stored_and_a_note_says_that_nothing_acts_on_it(
-    quick: Korder, tmp_path: Path
-) -> None:
-    seed = Path(__file__).parents[1] / "seeds" / "000-order-my-order.yaml"
+def test_a_quota_is_stored_and_a_note_says_that_nothing_acts_on_it(quick: Korder) -> None:
+    seed = Path(__file__).parents[1] / "seeds" / "000-quota-team-quota.yaml"
     done = quick("simulate", "-f", str(seed))
     assert done.returncode == 2
-    assert "Order default/my-order is stored, but nothing acts on it yet" in done.stderr
+    assert "Quota default/team-quota is stored, but nothing acts on it yet" in done.stderr

@@ -14,6 +14,7 @@ POD = "{apiVersion: v1, kind: Pod, metadata: {name: one}, spec: {restartPolicy: 
 JOB = "{apiVersion: batch/v1, kind: Job, metadata: {name: report}, spec: {template: TEMPLATE}}"
 CONFIG = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}"
 ORDER = "{apiVersion: core.korder.dev/v1alpha1, kind: Order, metadata: {name: o}}"
+QUOTA = "{apiVersion: core.korder.dev/v1alpha1, kind: Quota, metadata: {name: q}}"
 NAMESPACE = "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {team: a}}}"
 
 
@@ -56,9 +57,19 @@ def test_jobs_end_as_they_say_or_as_all_do(template: str, said: str | None) -> N
 
 
 def test_workloads_are_promised_and_other_things_are_not() -> None:
-    stage = staged(POD, JOB, CONFIG, ORDER)
-    assert stage.promised == (Name("Pod", "default", "one"), Name("Job", "default", "report"))
-    assert stage.idle == ("Order default/o",)
+    stage = staged(POD, JOB, CONFIG, ORDER, QUOTA)
+    assert stage.promised == (
+        Name("Pod", "default", "one"),
+        Name("Job", "default", "report"),
+        Name("Order", "default", "o"),
+    )
+    assert stage.idle == ("Quota default/q",)
+
+
+def test_korder_itself_is_there_only_if_somebody_books_or_asks() -> None:
+    asks = POD.replace("{name: one}", "{name: one, annotations: {korder.dev/required: 'true'}}")
+    assert [staged(each).books for each in (POD, QUOTA, ORDER, asks)] == [False, False, True, True]
+    assert "PriorityClass" in {each.kind for each in staged(ORDER).before}
 
 
 def test_a_namespace_that_nobody_brings_is_made() -> None:

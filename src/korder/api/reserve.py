@@ -202,6 +202,7 @@ class ClaimReason(StrEnum):
     NONE_FITS = "NoTicketFits"
     FELL_BACK = "FellBack"
 
+
 class TicketPhase(StrEnum):
     """How far a ticket is; the original's later name for Reserved is still read."""
 

@@ -75,7 +75,9 @@ async def _explanation(at: Desk, kind: tuple[str, str], key: Key) -> Explanation
         case (ORDERS.group, ORDERS.kind):
             order = await at.client.get(ORDERS, key)
             tickets = (await at.client.list(TICKETS, key.namespace)).items
-            return explainorders.explain(OrderQuestion(order, tickets, SystemClock().now()))
+            nodes = (await _nodes(at) or {}).values() if order.spec.daemon_set else ()
+            now = SystemClock().now()
+            return explainorders.explain(OrderQuestion(order, tickets, now, tuple(nodes)))
         case _:
             raise KubeError(f"korder explains pods, orders and tickets, and nothing of a {kind[1]}")
 

@@ -54,6 +54,7 @@ def prepare(asked: Asked, words: Sequence[str], now: datetime) -> Played:
         command=_command(words, start),
         script=staging.script(stage, machines, users),
         promised=stage.promised,
+        books=stage.books,
     )
 
 
@@ -98,4 +99,6 @@ def _rehearse(stage: Stage, start: datetime) -> None:
         typer.echo(f"note: {name} is stored, but nothing acts on it yet", err=True)
     if not stage.promised:
         kinds = ", ".join(sorted({kind for _, kind in staging.PLAYED}))
-        raise Mistake(f"nothing in these manifests makes pods; there is none of {kinds}")
+        raise Mistake(
+            f"nothing in these manifests makes pods or holds room; there is none of {kinds}"
+        )

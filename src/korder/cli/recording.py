@@ -12,6 +12,7 @@ from typing import TextIO
 
 import msgspec
 
+from korder.cli import reserving
 from korder.cli.playflags import Mistake
 from korder.embedded.simulation.auditing.invariants import catalogue
 from korder.embedded.simulation.auditing.tolerances import tolerance_of
@@ -42,6 +43,8 @@ class Played(Told):
     command: str
     script: tuple[Step, ...]
     promised: tuple[Name, ...]
+    books: bool = False
+    """Whether korder itself runs in it."""
     korder: int = FORMAT
 
     def setup(self) -> Setup:
@@ -57,6 +60,8 @@ class Played(Told):
             start=self.start - timedelta(seconds=self.warm_up),
             invariants=catalogue.standard(tolerance),
             replay=self.command,
+            programs=(reserving.program(),) if self.books else (),
+            kinds=reserving.KINDS if self.books else (),
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from korder.api import manifests
 from korder.api.meta import JSON
+from korder.cli import reserving
 from korder.cli.documents import Document
 from korder.embedded.actors.lifetimes import FAILS_AFTER, RUNS_FOR
 from korder.embedded.actors.machines import Shape
@@ -28,9 +29,10 @@ PLAYED = frozenset(
         ("apps/v1", "StatefulSet"),
         ("apps/v1", "DaemonSet"),
         ("batch/v1", "Job"),
+        *reserving.KINDS,
     }
 )
-"""Kinds that make pods, so that they promise something."""
+"""Kinds that make pods or hold room, so that they promise something."""
 
 _IDLE = frozenset({"CronJob", "HorizontalPodAutoscaler", "ReplicationController"})
 _OURS = {kind.group for kind in manifests.KINDS}
@@ -46,12 +48,14 @@ class Stage:
         objects: What is applied in the first instant.
         promised: The workloads among them.
         idle: Objects that are stored and that nothing acts on.
+        books: Whether somebody books room, or asks for it.
     """
 
     before: tuple[Document, ...]
     objects: tuple[Document, ...]
     promised: tuple[Name, ...]
     idle: tuple[str, ...]
+    books: bool
 
 
 def stage(found: Sequence[Document], runs_for: str) -> Stage:
@@ -60,13 +64,16 @@ def stage(found: Sequence[Document], runs_for: str) -> Stage:
     first = [each for each in documents if each.kind in ("Namespace", "CustomResourceDefinition")]
     rest = [each for each in documents if each not in first]
     defined = {each.defines for each in first}
+    books = any(reserving.concerns(each.body) for each in rest)
     ours = [
         Document(crd, "korder's own kinds")
         for crd in manifests.all_crds()
-        if any(each.group in _OURS for each in rest) and Document(crd, "").defines not in defined
+        if (books or any(each.group in _OURS for each in rest))
+        and Document(crd, "").defines not in defined
     ]
+    installed = [Document(body, "korder itself") for body in reserving.objects()] if books else []
     return Stage(
-        before=(*_namespaces(first, rest), *first, *ours),
+        before=(*_namespaces(first, rest), *first, *ours, *installed),
         objects=tuple(rest),
         promised=tuple(
             Name(each.kind, _namespace(each), each.name)
@@ -76,8 +83,10 @@ def stage(found: Sequence[Document], runs_for: str) -> Stage:
         idle=tuple(
             f"{each.kind} {_namespace(each)}/{each.name}"
             for each in rest
-            if each.kind in _IDLE or each.group in _OURS
+            if each.kind in _IDLE
+            or (each.group in _OURS and (each.api_version, each.kind) not in PLAYED)
         ),
+        books=books,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from korder.reserve.controllers.claims import Claims
 from korder.reserve.controllers.handovers import HandOvers
+from korder.reserve.controllers.measuring import Measuring
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.pretenders import Pretenders
 from korder.reserve.controllers.tickets import Tickets
@@ -38,7 +39,7 @@ USUAL = Options()
 
 
 def add_reserve(manager: Manager, options: Options = USUAL) -> None:
-    """Puts everything that looks after orders, tickets and the pods that ask for them on a manager."""
+    """Puts everything that looks after orders, tickets and the pods that ask for them on a manager, and what measures it."""
     Orders(manager)
     Tickets(
         manager,
@@ -49,3 +50,4 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> None:
     Claims(manager)
     HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods))
     Pretenders(manager)
+    Measuring(manager)

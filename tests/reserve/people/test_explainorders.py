@@ -10,7 +10,7 @@ from korder.api.reserve import ORDERS, Order, Ticket
 from korder.reserve.rules import explainorders
 from korder.reserve.rules.explaining import Explanation
 from korder.reserve.rules.explainorders import OrderQuestion
-from korder.testing.builders import Builder, a_ticket, an_order
+from korder.testing.builders import Builder, a_node, a_ticket, an_order
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -106,3 +106,33 @@ def test_a_schedule_nobody_can_read_is_told():
 
 def test_an_order_that_is_being_deleted():
     assert "It is being deleted." in explained(an_observed().deleted_at(NOW)).facts
+
+
+def test_daemonset_mode_tells_of_every_node_what_it_has_or_what_keeps_it_out():
+    """Seed 001: does a node match, are its taints tolerated, is it ready and not cordoned."""
+    order = an_observed(daemonSet=True, template={"spec": {"nodeSelector": {"os": "linux"}}})
+    linux = {"os": "linux"}
+    ticket = a_ticket("o-n1").but({"spec": {"nodeName": "n1"}, "status": {"phase": "Pending"}})
+    told = explainorders.explain(
+        OrderQuestion(
+            order.build(),
+            [ticket.owned_by(ORDERS, order.build()).build()],
+            NOW,
+            [
+                a_node("n1").labelled(linux).build(),
+                a_node("n2").labelled(linux).build(),
+                a_node("n3").labelled({"os": "windows"}).build(),
+                a_node("n4").labelled(linux).tainted("gpu").build(),
+                a_node("n5").labelled(linux).cordoned().build(),
+                a_node("n6").labelled(linux).not_ready().build(),
+            ],
+        )
+    )
+    assert told.titles == ("NODE", "TICKET", "PHASE", "WHY")
+    rows = {row[0]: row[1:] for row in told.rows}
+    assert rows["n1"][:2] == ("o-n1", "Pending")
+    assert rows["n2"][-1] == "no ticket yet"
+    assert "os=linux" in rows["n3"][-1]
+    assert "does not tolerate taint gpu:NoSchedule" in rows["n4"][-1]
+    assert rows["n5"][-1] == "node n5 is cordoned"
+    assert rows["n6"][-1] == "node n6 is not ready"

@@ -6,7 +6,7 @@ from tests.reserve.people.figures import counted, gauges, printed
 from tests.reserve.people.test_measuring import Measured
 from tests.reserve.scene import Scene, scene
 
-from korder.api.core import EVENTS, PODS
+from korder.api.core import EVENTS, NODES, PODS
 from korder.api.meta import JSON
 from korder.api.reserve import (
     ORDER_ANNOTATION,
@@ -23,6 +23,10 @@ from korder.reserve.controllers.claims import Claims
 from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
+from korder.reserve.rules import claimsteps, explainpods
+from korder.reserve.rules.choosing import Market
+from korder.reserve.rules.explainpods import PodQuestion
+from korder.reserve.rules.fitting import Site
 from korder.runtime.clock import Clock
 from korder.testing.builders import PodBuilder, a_pod, an_order
 
@@ -144,3 +148,30 @@ async def test_the_columns_say_where_whose_until_when_and_why(clock: Clock):
         assert all(row["EXPIRATION"].endswith("Z") for row in held)
         (waits,) = [row for row in rows if row["PHASE"] == TicketPhase.PENDING]
         assert waits["REASON"] == "Unschedulable"
+
+
+async def test_an_explanation_says_what_the_controller_says(clock: Clock):
+    """A pod that waits is told the same by its condition and by `korder explain` (S12, S14)."""
+    order = an_order("o", 1).but(
+        {"spec": {"template": {"spec": {"resources": {"requests": {"cpu": "1"}}}}}}
+    )
+    async with scene(clock, *EVERYTHING, nodes=1) as cluster:
+        await cluster.put(order)
+        await settled(cluster, Reserved=1)
+        big = a_claimant("big").requesting(cpu="2")
+        lost = a_claimant("lost").annotated({ORDER_ANNOTATION: "nowhere"})
+        await cluster.put(big, lost)
+        for name in ("big", "lost"):
+            pod = await cluster.until(PODS, name, lambda pod: claimsteps.told(pod) is not None)
+            said, nodes = claimsteps.told(pod), await cluster.all(NODES)
+            sites = {node.metadata.name: Site(node) for node in nodes}
+            market = Market(
+                "default",
+                await cluster.all(TICKETS),
+                await cluster.all(ORDERS),
+                sites.get,
+                clock.now(),
+            )
+            told = explainpods.explain(PodQuestion(pod, market, [pod]))
+            assert said is not None
+            assert told.verdict == f"It waits ({said.reason}): {said.message}"

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from korder.api.core import PODS
 from korder.api.meta import HasMetadata
-from korder.api.reserve import ORDERS, TICKETS, ClaimReason, Ticket, TicketPhase
+from korder.api.reserve import ORDERS, TICKETS, Reason, Ticket, TicketPhase
 from korder.reserve.rules import measures, ticketstate
 from korder.reserve.rules.measures import FAMILIES, Amounts, Line
 from korder.runtime.manager import Manager
@@ -95,22 +95,28 @@ class Measuring(Collector):
         before, after = ticketstate.phase_of(change.old), ticketstate.phase_of(change.new)
         if self._manager.leading and measures.has_lost(change.old, change.new):
             self._lost.labels(*_why(change.new)).inc()
-        if before is not after:
-            self._time(change.new, before, after)
+        if before is not after and TicketPhase.CLAIMING in (before, after):
+            self._time(change.old, change.new)
 
-    def _time(self, ticket: Ticket, before: TicketPhase, after: TicketPhase) -> None:
-        """Takes the time of a hand-over."""
-        uid, now = ticket.metadata.uid, self._manager.clock.monotonic()
+    def _time(self, old: Ticket, new: Ticket) -> None:
+        """Takes the time of a hand-over that begins or ends."""
+        uid, now = new.metadata.uid, self._manager.clock.monotonic()
         begun = self._begun.pop(uid, None)
-        if after is TicketPhase.CLAIMING:
+        if new.status.phase is TicketPhase.CLAIMING:
             self._begun[uid] = now
-        elif before is not TicketPhase.CLAIMING or not self._manager.leading:
+        elif not self._manager.leading:
             return
-        elif after is not TicketPhase.CLAIMED:
-            self._undone.labels(*_why(ticket)).inc()
+        elif not _succeeded(old, new):
+            self._undone.labels(*_why(new)).inc()
         elif begun is not None:
             self._seconds.observe(now - begun)
 
 
+def _succeeded(old: Ticket, new: Ticket) -> bool:
+    """Says whether the pod that claimed has the room, or its share of it."""
+    more = len(new.status.shared_by) > len(old.status.shared_by)
+    return new.status.phase is TicketPhase.CLAIMED or more
+
+
 def _why(ticket: Ticket) -> tuple[str, str]:
-    return ticket.metadata.namespace, ticket.status.reason or ClaimReason.CLAIM_UNDONE
+    return ticket.metadata.namespace, ticket.status.reason or Reason.CLAIM_UNDONE

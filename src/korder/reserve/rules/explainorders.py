@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from korder.api import conditions, instant
+from korder.api.core import Node
 from korder.api.meta import owned_by
 from korder.api.reserve import (
     ORDER_FINALIZER,
@@ -18,7 +19,7 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules import schedule, strategies, telling, ticketstate
+from korder.reserve.rules import nodeposts, schedule, strategies, telling, ticketstate
 from korder.reserve.rules.explaining import Explanation, shortened
 from korder.reserve.rules.explainpods import is_closed
 from korder.reserve.rules.strategies import End, When
@@ -26,32 +27,45 @@ from korder.reserve.rules.strategies import End, When
 
 @dataclass(frozen=True, slots=True)
 class OrderQuestion:
-    """An order, the tickets of its namespace, and the moment of the question."""
+    """An order, the tickets of its namespace, the moment of the question, and all nodes, as far as they can be read."""
 
     order: Order
     tickets: Collection[Ticket]
     now: datetime
+    nodes: Collection[Node] = ()
 
 
 def explain(asked: OrderQuestion) -> Explanation:
     """Says how it stands with the order."""
     order = asked.order
     mine = [t for t in asked.tickets if owned_by(t, order.metadata.uid)]
-    rows = shortened(
-        (
-            t.metadata.name,
-            str(ticketstate.phase_of(t)),
-            t.status.node_name,
-            _why(t, asked.now),
-        )
-        for t in sorted(mine, key=lambda t: (ticketstate.is_over(t), t.metadata.name))
-    )
+    per_node = order.spec.daemon_set and bool(asked.nodes)
+    rows = shortened(_by_node(asked, mine) if per_node else _by_ticket(asked, mine))
+    titles = ("NODE", "TICKET", "PHASE", "WHY") if per_node else ("TICKET", "PHASE", "NODE", "WHY")
     return Explanation(
         _verdict(order, mine),
         (*_state(order), *_next(asked), *_refresh(order)),
-        ("TICKET", "PHASE", "NODE", "WHY") if rows else (),
+        titles if rows else (),
         rows,
     )
+
+
+def _by_ticket(asked: OrderQuestion, mine: Collection[Ticket]) -> Iterator[tuple[str, ...]]:
+    for ticket in sorted(mine, key=lambda t: (ticketstate.is_over(t), t.metadata.name)):
+        phase, node = str(ticketstate.phase_of(ticket)), ticket.status.node_name
+        yield ticket.metadata.name, phase, node, _why(ticket, asked.now)
+
+
+def _by_node(asked: OrderQuestion, mine: Collection[Ticket]) -> Iterator[tuple[str, ...]]:
+    """Every node: its ticket, or why it has none; those without come first."""
+    spec = asked.order.spec.template.spec
+    posts = nodeposts.posts_of(spec, asked.nodes, mine, asked.now)
+    for post in sorted(posts, key=lambda each: (bool(each.live), each.node)):
+        if not post.live:
+            yield post.node, "", "", post.verdict.why_not or "no ticket yet"
+        for ticket in post.live:
+            phase = str(ticketstate.phase_of(ticket))
+            yield post.node, ticket.metadata.name, phase, _why(ticket, asked.now)
 
 
 def _verdict(order: Order, mine: Collection[Ticket]) -> str:

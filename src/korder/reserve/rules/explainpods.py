@@ -1,6 +1,6 @@
 """Why a pod has no ticket, which would fit it, and what it waits for.
 
-`korder explain pod` asks it; `choosing` gives the reason that the claim controller would give, `handover` says how far a
+`korder explain pod` asks it; `choosing` gives the reason that the claim controller would give, `members` how far a
 hand-over is. Every ticket that is asked for gets its own verdict, the most hopeful first.
 """
 
@@ -23,14 +23,15 @@ from korder.reserve.rules import (
     choosing,
     claimsteps,
     fitting,
-    handover,
+    members,
     owners,
     telling,
     ticketstate,
+    usage,
 )
 from korder.reserve.rules.choosing import Market, Seeker
 from korder.reserve.rules.explaining import Explanation, amounts, pairs, shortened
-from korder.reserve.rules.handover import Member
+from korder.reserve.rules.members import Member
 from korder.reserve.rules.requests import (
     REQUEST_ANNOTATIONS,
     InvalidRequest,
@@ -108,7 +109,7 @@ def _has(asked: PodQuestion, ticket: Ticket) -> Explanation:
     if ticket.status.phase is not TicketPhase.CLAIMING:
         return Explanation(f"It has ticket {name}, on node {node}.")
     mine = [each for each in asked.guardians if owned_by(each, ticket.metadata.uid)]
-    stage = handover.stage_of(Member(ticket, pod, mine), node)
+    stage = members.stage_of(Member(ticket, pod, mine), node)
     facts = [f"The claim {stage.value}."]
     deadline = ticket.status.claim_deadline
     if deadline is not None:
@@ -252,7 +253,9 @@ def is_closed(order: Order) -> bool:
 
 
 def _mismatch(asked: PodQuestion, ticket: Ticket) -> str:
-    short = fitting.too_small(fitting.needs_of(asked.pod), fitting.left_of(ticket))
+    short = fitting.too_small(
+        fitting.needs_of(asked.pod), usage.remainder(ticket, ticket.status.shared_by)
+    )
     if short or not ticket.status.node_name or not asked.knows_nodes:
         return short
     return fitting.unsuited(asked.pod, asked.market.site(ticket.status.node_name))

@@ -21,7 +21,7 @@ from korder.reserve.rules import (
     choosing,
     clockwork,
     fitting,
-    handover,
+    members,
     owners,
     telling,
     ticketstate,
@@ -30,7 +30,7 @@ from korder.reserve.rules import (
 from korder.reserve.rules.explaining import Explanation, amounts, shortened
 from korder.reserve.rules.explainpods import is_closed
 from korder.reserve.rules.fitting import Site
-from korder.reserve.rules.handover import Member
+from korder.reserve.rules.members import Member
 from korder.reserve.rules.requests import InvalidRequest, request_of
 
 
@@ -147,7 +147,9 @@ def _seekers(asked: TicketQuestion) -> Iterator[tuple[str, ...]]:
         if not choosing.is_wanted(request, ticket):
             continue
         needs = fitting.needs_of(pod)
-        mismatch = fitting.too_small(needs, fitting.left_of(ticket)) or _unsuited(asked, pod)
+        mismatch = fitting.too_small(
+            needs, usage.remainder(ticket, ticket.status.shared_by)
+        ) or _unsuited(asked, pod)
         if not owners.may_claim(ticket, pod):
             mismatch = "is not one of its owners"
         yield str(key_of(pod)), mismatch or "would fit"
@@ -162,7 +164,7 @@ def _unsuited(asked: TicketQuestion, pod: Pod) -> str:
 
 def _claiming(asked: TicketQuestion) -> Explanation:
     ticket, node = asked.ticket, asked.ticket.status.node_name
-    stage = handover.stage_of(Member(ticket, asked.claimant, tuple(asked.guardians)), node)
+    stage = members.stage_of(Member(ticket, asked.claimant, tuple(asked.guardians)), node)
     facts = [f"The claim {stage.value}."]
     if ticket.status.claim_deadline is not None:
         ends = telling.when(ticket.status.claim_deadline, asked.now)

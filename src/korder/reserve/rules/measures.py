@@ -15,7 +15,6 @@ from korder.api.quantity import Quantity
 from korder.api.reserve import (
     GUARDIAN_LABEL,
     TICKETS,
-    ClaimReason,
     Order,
     OrderCondition,
     Reason,
@@ -102,8 +101,8 @@ _LOSSES = frozenset(
         Reason.GUARDIAN_FAILED,
         Reason.GUARDIAN_DELETED,
         Reason.NODE_LOST,
-        ClaimReason.STOLEN,
-        ClaimReason.NEVER_BOUND,
+        Reason.STOLEN,
+        Reason.NEVER_BOUND,
     }
 )
 _BYTES = ("memory", "ephemeral-storage", "hugepages-", "storage")

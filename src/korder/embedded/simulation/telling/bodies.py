@@ -9,6 +9,7 @@ from typing import cast
 
 from korder.api.core import FINISHED_PHASES
 from korder.api.meta import JSON
+from korder.api.reserve import TICKET_BOUND_CONDITION
 from korder.embedded.simulation.telling.crews import Phase
 
 Body = Mapping[str, JSON]
@@ -63,7 +64,10 @@ def phase(body: Body, was: Phase) -> Phase:
 
 
 def reason(body: Body) -> str:
-    """Why a pod waits: the scheduler's first sentence; others tell what else it tried in vain."""
+    """Why a pod waits: for a ticket, or the scheduler's first sentence; others tell what else it tried in vain."""
+    ticket = condition(body, TICKET_BOUND_CONDITION)
+    if ticket.get("status") == "False":
+        return str(ticket.get("message") or "").rstrip(".")
     scheduled = condition(body, "PodScheduled")
     if scheduled.get("status") != "False":
         return ""

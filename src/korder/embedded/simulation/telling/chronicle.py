@@ -2,24 +2,25 @@
 
 The simulated world feeds a `Chronicle` with every commit; at the end it tells a `Timeline`. It remembers what is alive, and
 otherwise no more than so many workloads and happenings: of workloads that are gone and promised nothing only numbers stay. Pods
-are told with the workload at the top of their owners, bare ones grouped by name.
+are told with the workload at the top of their owners, bare ones grouped by name; tickets are told with their order.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from korder.api import codec, core, noderoom
-from korder.api.core import Node, Pod
+from korder.api import codec, core, noderoom, reserve
+from korder.api.core import Node
 from korder.embedded.simulation.changes import Change
 from korder.embedded.simulation.telling import bodies
 from korder.embedded.simulation.telling.bodies import Body
 from korder.embedded.simulation.telling.crews import Phase
 from korder.embedded.simulation.telling.goals import GOALS
 from korder.embedded.simulation.telling.happenings import Happenings
-from korder.embedded.simulation.telling.lines import POD, Line, Name
+from korder.embedded.simulation.telling.lines import POD, TICKET, Line, Name
 from korder.embedded.simulation.telling.meters import Division
-from korder.embedded.simulation.telling.occupancy import Amounts, Occupancy
+from korder.embedded.simulation.telling.occupancy import Occupancy, Tenant
+from korder.embedded.simulation.telling.tickets import Tickets
 from korder.embedded.simulation.telling.timeline import (
     Folded,
     Happening,
@@ -31,15 +32,14 @@ from korder.embedded.simulation.telling.timeline import (
 
 MOST_WORKLOADS = 1_000
 USER = "user"
+TICKETS = str(reserve.TICKETS)
 
 
 @dataclass(slots=True)
 class _Pod:
     line: Line
+    tenant: Tenant
     phase: Phase = Phase.WAITS
-    node: str = ""
-    amounts: Amounts | None = None
-    """What it takes on its node, while it does."""
     meant: bool = False
     """A user asked for its end."""
 
@@ -64,6 +64,9 @@ class Chronicle:
         """Namespaces that are being deleted."""
         self._occupancy = Occupancy(self._division)
         self._happenings = Happenings()
+        self._tickets = Tickets(
+            self._occupancy, self._order_of, lambda line: self._leave(line.name)
+        )
 
     def see(self, change: Change) -> None:
         """One more commit; what came before the start counts as its first instant."""
@@ -71,6 +74,8 @@ class Chronicle:
             change = replace(change, at=self._division.start)
         if change.resource == "pods":
             self._see_pod(change)
+        elif change.resource == TICKETS:
+            self._tickets.see(change)
         elif change.resource == "nodes":
             self._see_node(change)
         elif change.resource in GOALS:
@@ -148,11 +153,14 @@ class Chronicle:
 
     def _see_pod(self, change: Change) -> None:
         body = change.after or change.before or {}
+        if bodies.owner(body).get("kind") == TICKET:
+            self._tickets.see_guardian(change)
+            return
         uid = bodies.uid(body)
         pod = self._pods.get(uid)
         if change.after is None:
             if pod is not None:
-                self._take_off(change.at, pod)
+                pod.tenant.leave(change.at)
                 self._waits(change.at, pod, Phase.STOPPED)
                 pod.line.remove(change.at, uid, meant=pod.meant or self._is_meant(change))
                 del self._pods[uid]
@@ -160,13 +168,13 @@ class Chronicle:
                     self._leave(pod.line.name)
             return
         if pod is None:
-            pod = self._pods[uid] = _Pod(self._line_of(change, body))
+            pod = self._pods[uid] = _Pod(self._line_of(change, body), Tenant(self._occupancy))
             self._occupancy.waiting(change.at, 1)
             pod.line.make(change.at, uid, change.name)
         if bodies.is_deleted(body) and not bodies.is_deleted(change.before or {}):
             pod.meant = self._is_meant(change)
         phase = bodies.phase(body, pod.phase)
-        self._place(change.at, pod, body, phase)
+        pod.tenant.settle(change.at, body)
         self._waits(change.at, pod, phase)
         pod.line.move(change.at, uid, phase, bodies.reason(body) if phase is Phase.WAITS else "")
 
@@ -175,19 +183,11 @@ class Chronicle:
             self._occupancy.waiting(at, -1)
         pod.phase = phase
 
-    def _place(self, at: datetime, pod: _Pod, body: Body, phase: Phase) -> None:
-        node = bodies.part(body, "spec").get("nodeName")
-        if phase in (Phase.SUCCEEDED, Phase.FAILED):
-            self._take_off(at, pod)
-        elif node and pod.amounts is None:
-            pod.node = str(node)
-            pod.amounts = noderoom.demand_of(codec.convert(dict(body), Pod)).amounts
-            self._occupancy.pod(at, pod.node, pod.amounts, 1)
-
-    def _take_off(self, at: datetime, pod: _Pod) -> None:
-        if pod.amounts is not None:
-            self._occupancy.pod(at, pod.node, pod.amounts, -1)
-            pod.amounts = None
+    def _order_of(self, change: Change) -> Line:
+        """The line of the order that made a ticket; one made by hand has its own."""
+        owner = bodies.owner(change.after or {})
+        known = self._roots.get(str(owner.get("uid")))
+        return known or self._line(Name(TICKET, change.namespace, change.name), change.at)
 
     def _line_of(self, change: Change, body: Body) -> Line:
         owner = bodies.owner(body)

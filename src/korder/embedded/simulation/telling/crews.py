@@ -26,14 +26,15 @@ class Member:
     """A pod that is there."""
 
     name: str
-    made: datetime
+    since: datetime
+    """When it was made, or began to wait again."""
     phase: Phase = Phase.WAITS
     why: str = ""
     started: bool = False
 
     def wait(self, at: datetime) -> Wait:
-        seconds = round((at - self.made).total_seconds(), 3)
-        return Wait(pod=self.name, since=self.made, seconds=seconds, why=self.why)
+        seconds = round((at - self.since).total_seconds(), 3)
+        return Wait(pod=self.name, since=self.since, seconds=seconds, why=self.why)
 
 
 class Crew:
@@ -89,6 +90,9 @@ class Crew:
         member.phase = phase
         if phase is not Phase.WAITS:
             self._stop_waiting(at, uid)
+        elif uid not in self._waiting:
+            member.since = at
+            self._waiting[uid] = member
         if phase is Phase.RUNS and not member.started:
             member.started = True
             self._counts["started"] += 1

@@ -15,6 +15,8 @@ class Gap:
     since: datetime
     cause: str
     why: str = ""
+    in_vain: bool = False
+    """Whether something was given up for which this workload waited."""
     now: tuple[int, int] = (0, 0)
     at: datetime | None = None
     lengths: dict[tuple[int, int], timedelta] = field(default_factory=dict)

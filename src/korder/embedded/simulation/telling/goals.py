@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from korder.api.meta import JSON
+from korder.api.reserve import ORDERS
 from korder.embedded.simulation.telling import bodies
 from korder.embedded.simulation.telling.bodies import Body
 
@@ -75,6 +76,16 @@ def _completions(body: Body) -> Goal:
     return Goal(pods, ends=True, progress=f"{succeeded} of {completions} done")
 
 
+def _tickets(body: Body) -> Goal:
+    failure = _true(body, "Failure")
+    return Goal(
+        None,
+        done=bool(_true(body, _COMPLETE)),
+        failed=str(failure.get("message") or "it failed") if failure else "",
+        held=bool(bodies.part(body, "spec").get("paused")),
+    )
+
+
 def _timetable(_: Body) -> Goal:
     return Goal(0, held=True)
 
@@ -86,4 +97,5 @@ GOALS: Mapping[str, tuple[str, Callable[[Body], Goal]]] = {
     "daemonsets.apps": ("DaemonSet", _one_per_node),
     "jobs.batch": ("Job", _completions),
     "cronjobs.batch": ("CronJob", _timetable),
+    str(ORDERS): (ORDERS.kind, _tickets),
 }

@@ -7,6 +7,7 @@ over, with its length and the scheduler's reason. What the manifests do not prom
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from korder.api import reserve
 from korder.embedded.simulation.telling.bars import Bar
 from korder.embedded.simulation.telling.crews import Crew, Phase
 from korder.embedded.simulation.telling.gaps import Gap
@@ -19,6 +20,11 @@ NOTICE = 10.0
 
 POD = "Pod"
 """The kind of a line of pods that nobody owns."""
+
+
+ORDER, TICKET = reserve.ORDERS.kind, reserve.TICKETS.kind
+_HOLDS = (ORDER, TICKET)
+"""Kinds whose members are tickets; all others have pods."""
 
 
 class Name(NamedTuple):
@@ -54,6 +60,11 @@ class Line:
         self._ended_at: datetime | None = None
         self._goal = Goal()
         self._lost: list[str] = []
+        self._holds = name.kind in _HOLDS
+        self._noun, self._well = ("ticket", "held") if self._holds else ("pod", "running")
+        self._missed = 0
+        """Tickets that ended without ever having held anything."""
+        self._missed_why = ""
         self._pods: tuple[str, ...] = ()
         """The first two names of pods that nobody owns."""
         self._trouble = ""
@@ -82,13 +93,18 @@ class Line:
         wanted = self.wanted
         if self._goal.failed:
             return State.FAILED
-        if self._goal.done or (not wanted and self._goal.pods is None and self.crew.members):
+        if self._goal.done or (not wanted and self._is_over):
             return State.DONE
         if not wanted:
             return State.IDLE
         if self.crew.running >= wanted and not self.crew.waiting:
             return State.RUNNING
         return State.SHORT if self.crew.running else State.WAITING
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether all there was has ended; an order may always make more."""
+        return self._goal.pods is None and bool(self.crew.members) and not self._holds
 
     def aim(self, at: datetime, goal: Goal) -> None:
         """The object says what it wants, maybe the same as before."""
@@ -136,6 +152,14 @@ class Line:
                 self.deleted_at, self._gap = at, None
         self._judge(at)
 
+    def miss(self, at: datetime, uid: str) -> None:
+        """A ticket ended without ever having held anything."""
+        self._missed += 1
+        if self._gap is not None:
+            self._gap.in_vain = True
+        self._missed_why = self.crew.members[uid].why or self._missed_why
+        self.move(at, uid, Phase.SUCCEEDED, "")
+
     def delete(self, at: datetime) -> None:
         """The object itself is gone."""
         self._pass(at)
@@ -149,7 +173,7 @@ class Line:
 
     def _aimed(self, at: datetime, old: int | None, new: int) -> None:
         if old is None:
-            self._open(at, f"{new} pod{'' if new == 1 else 's'} wanted")
+            self._open(at, f"{new} {self._noun}{'' if new == 1 else 's'} wanted")
         elif old != new and not self._goal.ends:
             self._open(at, f"scaled from {old} to {new}")
 
@@ -191,12 +215,13 @@ class Line:
         if seconds < NOTICE and not (gap.cause and self.promised):
             return
         reason = f": {gap.why}" if gap.why and seconds >= NOTICE else ""
-        after = f"all running after {lasting(seconds)}"
-        if not gap.cause:
+        after = f"all {self._well} after {lasting(seconds)}"
+        missed = not gap.cause or gap.in_vain
+        if missed:
             gap.hold(at, 0, 0)
-            after = f"{gap.mostly()} pods missing for {lasting(seconds)}"
-        told = [gap.cause, after] if runs else [gap.cause]
-        self._say(gap.since, f"{', '.join(filter(None, told))}{reason}")
+            after = f"{gap.mostly()} {self._noun}s missing for {lasting(seconds)}"
+        told = [gap.cause, after] if runs or missed else [gap.cause]
+        self._say(gap.since, f"{', '.join(filter(None, told))}{reason}", bad=gap.in_vain)
 
     def conclude(self, end: datetime) -> None:
         """The run ends, and tells of what is still missing."""
@@ -251,6 +276,10 @@ class Line:
 
     def _verdict(self) -> tuple[bool, str]:
         state, crew = self.state, self.crew
+        if self._missed:
+            number = "a ticket" if self._missed == 1 else f"{self._missed} tickets"
+            why = f": {self._missed_why}" if self._missed_why else ""
+            return False, f"had {number} that never held anything{why}"
         settled = state is State.DONE or (state in _CONTENT and not self._goal.ends)
         if settled or self._goal.held or self.deleted_at is not None:
             return True, self._kept()
@@ -268,8 +297,10 @@ class Line:
             return f"was deleted at {self._clock(self.deleted_at)}"
         if self._goal.held:
             return "is not meant to run"
-        many = f"has all {self.wanted} pods running" if self.wanted > 1 else "runs"
-        return {State.DONE: "is complete", State.IDLE: "wants no pods"}.get(self.state, many)
+        one = "is held" if self._holds else "runs"
+        many = f"has all {self.wanted} {self._noun}s {self._well}" if self.wanted > 1 else one
+        idle = f"wants no {self._noun}s"
+        return {State.DONE: "is complete", State.IDLE: idle}.get(self.state, many)
 
     def _clock(self, at: datetime) -> str:
         return clock(at, self._division.start, self._division.end)

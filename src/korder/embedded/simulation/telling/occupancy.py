@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from korder.api import codec, core, noderoom
+from korder.api.core import Pod
+from korder.api.meta import JSON
 from korder.embedded.simulation.telling.meters import Division, Meter
 from korder.embedded.simulation.telling.timeline import Series, Use
 
@@ -88,6 +91,32 @@ class Occupancy:
             peak=tuple(peak / unit for peak in requested.peaks()[:begun]),
             allocatable=tuple(round(mean / unit, 3) for mean in offered.means()[:begun]),
         )
+
+
+class Tenant:
+    """A pod and the room it has, while it has it."""
+
+    def __init__(self, occupancy: Occupancy) -> None:
+        self._occupancy = occupancy
+        self._node = ""
+        self._amounts: Amounts | None = None
+
+    def settle(self, at: datetime, body: Mapping[str, JSON]) -> None:
+        """The pod has changed: it may have got a node, or have ended."""
+        spec, status = body.get("spec"), body.get("status")
+        node = spec.get("nodeName") if isinstance(spec, dict) else None
+        if isinstance(status, dict) and status.get("phase") in core.FINISHED_PHASES:
+            self.leave(at)
+        elif node and self._amounts is None:
+            self._node = str(node)
+            self._amounts = noderoom.demand_of(codec.convert(dict(body), Pod)).amounts
+            self._occupancy.pod(at, self._node, self._amounts, 1)
+
+    def leave(self, at: datetime) -> None:
+        """The pod is gone, or has ended."""
+        if self._amounts is not None:
+            self._occupancy.pod(at, self._node, self._amounts, -1)
+            self._amounts = None
 
 
 def _meter(meters: dict[str, Meter], name: str, division: Division) -> Meter:

@@ -1,0 +1,91 @@
+"""Tickets as what an order has, and guardians as what takes room.
+
+`chronicle` passes their changes on. An order wants the tickets that are there and whose time has come: those that hold room, or
+whose pod has it, are well; the others wait. One that ends without ever having held anything was missed, and breaks the promise of
+its order. Guardians are not told at all: their ticket is.
+"""
+
+from collections.abc import Callable
+
+from korder.embedded.simulation.changes import Change
+from korder.embedded.simulation.telling import bodies
+from korder.embedded.simulation.telling.bodies import Body
+from korder.embedded.simulation.telling.crews import Phase
+from korder.embedded.simulation.telling.lines import TICKET, Line
+from korder.embedded.simulation.telling.occupancy import Occupancy, Tenant
+
+_PHASES = {
+    "Reserved": Phase.RUNS,
+    "Claiming": Phase.RUNS,
+    "Claimed": Phase.RUNS,
+    "Released": Phase.SUCCEEDED,
+    "Expired": Phase.SUCCEEDED,
+}
+_LATER = "Scheduled"
+
+
+class Tickets:
+    """The tickets and guardians that are there."""
+
+    def __init__(
+        self, occupancy: Occupancy, find: Callable[[Change], Line], leave: Callable[[Line], None]
+    ) -> None:
+        self._occupancy = occupancy
+        self._find = find
+        self._leave = leave
+        self._lines: dict[str, Line] = {}
+        self._guardians: dict[str, Tenant] = {}
+
+    def see(self, change: Change) -> None:
+        """A ticket has changed."""
+        body = change.after or change.before or {}
+        uid = bodies.uid(body)
+        if change.after is None:
+            self._remove(change, uid)
+            return
+        line, phase = self._lines.get(uid), _phase(body)
+        if line is None:
+            if phase is None or phase is Phase.SUCCEEDED:
+                return
+            line = self._lines[uid] = self._find(change)
+            line.make(change.at, uid, change.name)
+        member = line.crew.members[uid]
+        in_vain = phase is Phase.SUCCEEDED and not member.started
+        if in_vain and member.phase is not Phase.SUCCEEDED:
+            line.miss(change.at, uid)
+        elif phase is not None:
+            line.move(change.at, uid, phase, _why(body) if phase is Phase.WAITS else "")
+
+    def _remove(self, change: Change, uid: str) -> None:
+        line = self._lines.pop(uid, None)
+        if line is None:
+            return
+        line.remove(change.at, uid, meant=True)
+        if line.name.kind == TICKET:
+            line.delete(change.at)
+            self._leave(line)
+
+    def see_guardian(self, change: Change) -> None:
+        """A guardian has changed: it takes room, or gives it back."""
+        body = change.after or change.before or {}
+        uid = bodies.uid(body)
+        if change.after is None:
+            tenant = self._guardians.pop(uid, None)
+            if tenant is not None:
+                tenant.leave(change.at)
+            return
+        self._guardians.setdefault(uid, Tenant(self._occupancy)).settle(change.at, body)
+
+
+def _phase(body: Body) -> Phase | None:
+    """How far a ticket is; None while its time has not come, or nobody has looked at it."""
+    status = bodies.part(body, "status")
+    said = str(status.get("phase") or "")
+    if said == "Pending":
+        return None if status.get("reason") == _LATER else Phase.WAITS
+    return _PHASES.get(said)
+
+
+def _why(body: Body) -> str:
+    status = bodies.part(body, "status")
+    return str(status.get("message") or status.get("reason") or "").partition(". ")[0].rstrip(".")

@@ -1,0 +1,75 @@
+"""`korder simulate` plays orders: "will Friday fit?", with the orders that would wait, since when, and why."""
+
+from collections.abc import Callable
+import subprocess
+
+import pytest
+
+from korder.embedded.simulation.telling import report
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
+
+Korder = Callable[..., subprocess.CompletedProcess[str]]
+
+FRIDAY = """
+apiVersion: core.korder.dev/v1alpha1
+kind: Order
+metadata: {name: friday}
+spec:
+  replicas: 3
+  strategy: {type: Scheduled, schedule: "10 0 * * *", leadTime: 5m, refreshPolicy: Never}
+  template: {spec: {duration: 15m, resources: {requests: {cpu: "2"}}}}
+"""
+SPARE = """
+apiVersion: core.korder.dev/v1alpha1
+kind: Order
+metadata: {name: spare}
+spec:
+  replicas: 2
+  template: {spec: {resources: {requests: {cpu: "1"}}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata:
+      labels: {app: web}
+      annotations: {korder.dev/required: "true", korder.dev/order: spare}
+    spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}
+"""
+SHORT = ("--for", "30m", "-o", "json")
+
+
+def test_orders_that_fit_are_kept_and_pods_get_their_tickets(quick: Korder) -> None:
+    done = quick("simulate", "-f", "-", "--nodes", "2", *SHORT, stdin=f"{FRIDAY}---{SPARE}")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = report.decode(done.stdout.encode()).timeline
+    assert {each.name: each.text for each in told.promises} == {
+        "friday": "wants no tickets",
+        "spare": "has all 4 tickets held",
+        "web": "has all 2 pods running",
+    }
+
+
+def test_a_friday_that_does_not_fit_is_told_with_since_when_and_why(quick: Korder) -> None:
+    node = ("--nodes", "1", "--node-shape", "cpu=5")
+    done = quick("simulate", "-f", "-", *node, *SHORT, stdin=FRIDAY)
+    assert done.returncode == 1
+    told = report.decode(done.stdout.encode()).timeline
+    (promise,) = told.promises
+    assert promise.text == (
+        "had a ticket that never held anything: 0/1 nodes are available: 1 Insufficient cpu"
+    )
+    (missing,) = [each for each in told.happenings if each.bad]
+    assert missing.text.startswith("wanted, 1 of 3 tickets missing for 20m: 0/1 nodes")
+
+
+def test_a_pod_that_asks_where_nobody_has_ordered_waits_and_says_so(quick: Korder) -> None:
+    alone = SPARE.partition("---")[2]
+    done = quick("simulate", "-f", "-", "--nodes", "1", *SHORT, stdin=alone)
+    assert done.returncode == 1
+    (promise,) = report.decode(done.stdout.encode()).timeline.promises
+    assert promise.text.endswith("There is no order default/spare")
