@@ -8,7 +8,7 @@ back. What may be tried again differs: reads always, writes only if the server c
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import random
 from typing import NoReturn
 
@@ -64,7 +64,8 @@ class Sender:
 
     def dressed(self, request: http.Request) -> http.Request:
         """Adds the headers that all our requests carry."""
-        return replace(request, headers={**(self.headers or {}), **request.headers})
+        headers = {**(self.headers or {}), **request.headers}
+        return http.Request(request.method, request.target, headers, request.body)
 
 
 class _Call:

@@ -42,6 +42,8 @@ class InProcessResponse:
         self._stream = reply.stream
 
     async def read(self) -> bytes:
+        if self._stream is None:
+            return self._body
         return b"".join([chunk async for chunk in self.chunks()])
 
     async def chunks(self) -> AsyncIterator[bytes]:

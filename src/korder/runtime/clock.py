@@ -151,22 +151,22 @@ class _VirtualTimer:
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop that never waits for a timer: when nothing is runnable it is suddenly later.
+    """An event loop that never waits for a timer: when nothing is runnable it is suddenly later."""
 
-    A deaf one listens to nothing outside as long as a timer is set: to ask the system in every turn is dear, and a simulation has neither
-    sockets nor threads.
-    """
-
-    def __init__(self, *, deaf: bool = False) -> None:
+    def __init__(self) -> None:
         self._virtual_time = 0.0
-        super().__init__(_JumpingSelector(self, deaf=deaf))
+        super().__init__(_JumpingSelector(self))
 
     def time(self) -> float:
         return self._virtual_time
 
     def jump_to_next_timer(self) -> None:
         # The base loop offers no public view of its next timer; the sum `time() + timeout` would drift by float errors.
-        self._virtual_time = max(self._virtual_time, self._scheduled[0].when())  # type: ignore[attr-defined]
+        self.jump(self._scheduled[0].when())  # type: ignore[attr-defined]
+
+    def jump(self, to: float) -> None:
+        """Makes it later, if it is not that late already."""
+        self._virtual_time = max(self._virtual_time, to)
         # The base loop runs what is due before `time() + resolution`; after half a year a nanosecond would be lost in the sum.
         self._clock_resolution = max(_NANOSECOND, math.ulp(self._virtual_time))
 
@@ -174,15 +174,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 class _JumpingSelector(selectors.DefaultSelector):
     """Looks at files without waiting, and turns a wait for a timer into a jump; waits for real only if no timer is set."""
 
-    def __init__(self, loop: VirtualLoop, *, deaf: bool) -> None:
+    def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
         self._loop = loop
-        self._deaf = deaf
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
             return super().select(None)
-        ready = [] if self._deaf else super().select(0)
+        ready = super().select(0)
         if not ready and timeout > 0:
             self._loop.jump_to_next_timer()
         return ready

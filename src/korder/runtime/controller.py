@@ -104,6 +104,7 @@ class Controller:
         self._workers = workers
         self._refused = refused
         self._turns = count(1)
+        self._waits = machine.metrics.queue_seconds.labels(name)
 
     def follow(self, informer: Informer[T], keys: Keys[T] = own_key) -> None:
         """Takes a turn for `keys` of every object that changes, as it was and as it is."""
@@ -128,7 +129,7 @@ class Controller:
                 key = await self.queue.get()
             except QueueClosed:
                 return
-            self._metrics.queue_seconds.labels(self.name).observe(self.queue.waited)
+            self._waits.observe(self.queue.waited)
             started = self._clock.monotonic()
             try:
                 result = await self._take(key)

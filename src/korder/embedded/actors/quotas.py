@@ -68,9 +68,12 @@ class Quotas:
     def _changed(self, resource: str, change: Change[HasMetadata]) -> None:
         """What is new was charged when it was made."""
         old, new = change
-        if old is None or (new is not None and _counts_alike(resource, old, new)):
+        if old is None:
             return
-        for quota in self._quotas.reader.where(_BY_NAMESPACE, old.metadata.namespace):
+        quotas = tuple(self._quotas.reader.where(_BY_NAMESPACE, old.metadata.namespace))
+        if not quotas or (new is not None and _counts_alike(resource, old, new)):
+            return
+        for quota in quotas:
             if quotausage.matching(resource, quota.spec.hard):
                 self._controller.queue.add(key_of(quota))
 

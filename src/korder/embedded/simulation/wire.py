@@ -97,24 +97,28 @@ class Wire:
         async with await self._transport.send(request) as response:
             streams = "watch=" in request.target
             body = b"" if streams else await response.read()
-            await asyncio.sleep(self._delay())
-            if answer.done() or self._is_cut:
-                return
             arrived = Arrived(response.status, response.headers, body)
-            if not streams:
-                arrived.end()
-            answer.set_result(arrived)
+            loop = asyncio.get_running_loop()
+            due = loop.time() + self._delay()
+            loop.call_at(due, self._arrive, arrived, answer)
             if streams:
-                await self._pump(request, response, arrived, lag)
+                await self._pump(request, response, arrived, due, lag)
+            else:
+                arrived.end()
+
+    def _arrive(self, arrived: "Arrived", answer: "asyncio.Future[Arrived]") -> None:
+        if answer.done() or self._is_cut:
+            arrived.end()
+        else:
+            answer.set_result(arrived)
 
     async def _pump(
-        self, request: Request, response: Response, arrived: "Arrived", lag: float
+        self, request: Request, response: Response, arrived: "Arrived", due: float, lag: float
     ) -> None:
-        """Brings what a watch sends, in order, until either side ends it."""
+        """Brings what a watch sends, in order and after the answer itself, until either side ends it."""
         path = request.target.partition("?")[0]
         self._open[arrived] = None
         on_its_way: deque[bytes | None] = deque()
-        due = 0.0
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(None) as limit:
@@ -174,6 +178,8 @@ class Arrived:
         self._on_end = callback
 
     async def read(self) -> bytes:
+        if self.body:
+            return self.body
         return b"".join([chunk async for chunk in self.chunks()])
 
     async def chunks(self) -> AsyncIterator[bytes]:

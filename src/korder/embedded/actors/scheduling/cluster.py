@@ -77,6 +77,11 @@ class Cluster:
 
     def seat(self, tenant: Tenant, name: str) -> None:
         """Puts a pod on a node, in place of what was known of it."""
+        if self._seats.get(tenant.key) == name:
+            tenants = self._sites[name].tenants
+            if tenants[tenant.key].counts_like(tenant):
+                tenants[tenant.key] = tenant
+                return
         self.leave(tenant.key)
         site = self._sites.setdefault(name, Site())
         site.tenants[tenant.key] = tenant

@@ -107,6 +107,17 @@ class Tenant:
     def key(self) -> Key:
         return key_of(self.pod)
 
+    def counts_like(self, other: "Tenant") -> bool:
+        """Whether another state of the same pod is counted in the same way wherever pods are counted."""
+        mine, theirs = self.pod.metadata, other.pod.metadata
+        return (
+            self.demand == other.demand
+            and self.load == other.load
+            and self.pod.spec.affinity == other.pod.spec.affinity
+            and mine.labels == theirs.labels
+            and mine.deletion_timestamp == theirs.deletion_timestamp
+        )
+
     @property
     def social(self) -> bool:
         """Whether other pods decide where this one may go."""

@@ -77,42 +77,41 @@ def read(method: str, target: str) -> Route:
     query = _query(raw_query) if raw_query else {}
     inner = path.strip("/")
     parts = inner.split("/") if inner else []
-    plain = Route(method, path, query, parts, verb=method.lower())
-    if len(parts) < 3 or parts[0] not in ("api", "apis") or not path.startswith("/" + parts[0]):
-        return plain
-    group, below = ("", parts[1:]) if parts[0] == "api" else (parts[1], parts[2:])
-    if len(below) < 2:
-        return plain
-    return _resource(plain, group, below[0], below[1:])
-
-
-def _resource(plain: Route, group: str, version: str, parts: Sequence[str]) -> Route:
-    watched = parts[0] == "watch" and len(parts) > 1
-    if watched:
-        parts = parts[1:]
-    namespace, parts = _namespace(parts)
-    name = parts[1] if len(parts) > 1 else ""
-    verb = "watch" if watched else _VERBS.get(plain.method, "")
-    if not name and verb == "get":
-        verb = "watch" if truth(plain.query.get("watch")) else "list"
-    elif not name and verb == "delete":
-        verb = "deletecollection"
+    below: Sequence[str] = ()
+    if path.startswith(("/api/", "/apis/")):
+        below = parts[1:] if parts[0] == "apis" else ("", *parts[1:])
+    if len(below) < 3:
+        return Route(method, path, query, parts, verb=method.lower())
+    group, version = below[:2]
+    watched = below[2] == "watch" and len(below) > 3
+    namespace, rest = _namespace(below[3:] if watched else below[2:])
+    name = rest[1] if len(rest) > 1 else ""
     return Route(
-        plain.method,
-        plain.path,
-        plain.query,
-        plain.parts,
+        method,
+        path,
+        query,
+        parts,
         is_resource=True,
-        verb=verb,
+        verb="watch" if watched else _verb(method, name, query),
         group=group,
         version=version,
         namespace=namespace,
-        resource=parts[0],
+        resource=rest[0],
         name=name,
-        subresource=parts[2] if len(parts) > 2 else "",
-        rest=parts[3:],
+        subresource=rest[2] if len(rest) > 2 else "",
+        rest=rest[3:],
         by_name=bool(name),
     )
+
+
+def _verb(method: str, name: str, query: Query) -> str:
+    """What is wished, of one object or of many."""
+    verb = _VERBS.get(method, "")
+    if name or verb not in ("get", "delete"):
+        return verb
+    if verb == "delete":
+        return "deletecollection"
+    return "watch" if truth(query.get("watch")) else "list"
 
 
 def _namespace(parts: Sequence[str]) -> tuple[str, Sequence[str]]:
