@@ -2,7 +2,7 @@
 
 from tests.reserve.scene import Scene, scene
 
-from korder.api.core import PODS
+from korder.api.core import NAMESPACES, PODS
 from korder.api.meta import JSON
 from korder.api.reserve import ORDERS, TICKETS, Order, Ticket, TicketPhase
 from korder.reserve.controllers.orders import Orders
@@ -98,3 +98,17 @@ async def test_a_daemonset_order_holds_room_on_each_node_for_as_long_as_it_stand
         later = {pod.metadata.uid for pod in await cluster.guardians()}
         assert guardian.metadata.uid in later
         assert len(later) == len(await reserved(cluster)) == 2
+
+
+async def test_a_namespace_with_orders_ends(clock: Clock) -> None:
+    """Rule 13: finalizers go, nothing is created."""
+    async with scene(clock, *PARTS, nodes=1) as cluster:
+        await cluster.client.create(NAMESPACES, {"metadata": {"name": "team"}})
+        strategy: JSON = {"type": "OneTime", "refreshPolicy": "Always"}
+        order = asking("o", "100m", replicas=3, strategy=strategy).in_namespace("team")
+        await cluster.put(order)
+        await cluster.until(ORDERS, "o", lambda o: o.status.available_replicas == 3, "team")
+        await cluster.delete(NAMESPACES, "team")
+        await cluster.gone(NAMESPACES, "team")
+        assert await cluster.all(TICKETS) == []
+        assert await cluster.all(ORDERS) == []

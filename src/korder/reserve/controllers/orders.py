@@ -51,17 +51,15 @@ class Orders:
         if order is None:
             return NOTHING
         tickets = tuple(self._tickets.reader.where(_OWNER, order.metadata.uid))
-        if order.metadata.deletion_timestamp is not None:
-            self._trusted.discard(order.metadata.uid)
-            return orderend.ending(order, tickets)
-        beginning = orderend.beginning(order)
-        if beginning is not None:
-            return beginning
         if await self._is_behind(order, tickets):
             return Plan().wake(now + _CATCH_UP)
+        if order.metadata.deletion_timestamp is not None:
+            return orderend.ending(order, tickets)
+        return orderend.beginning(order) or self._decide(order, tickets, now)
 
+    def _decide(self, order: Order, tickets: tuple[Ticket, ...], now: datetime) -> Plan:
         def taken(name: str) -> bool:
-            return self._tickets.reader.get(Key(key.namespace, name)) is not None
+            return self._tickets.reader.get(Key(order.metadata.namespace, name)) is not None
 
         if order.spec.daemon_set:
             nodes, rivals = self._nodes.reader.all(), self._rivals_of(order)
@@ -71,7 +69,9 @@ class Orders:
     async def _is_behind(self, order: Order, tickets: Collection[Ticket]) -> bool:
         """Says whether tickets that seem gone are only late to be seen, as they may be at the beginning of a life."""
         meta = order.metadata
-        if meta.uid not in self._trusted and orderplan.misses_some(order, tickets):
+        ends_bare = meta.deletion_timestamp is not None and not tickets
+        suspicious = ends_bare or orderplan.misses_some(order, tickets)
+        if meta.uid not in self._trusted and suspicious:
             labels = f"{ORDER_UID_LABEL}={meta.uid}"
             listed = (await self._client.list(TICKETS, meta.namespace, labels=labels)).items
             seen = {ticket.metadata.uid for ticket in tickets}

@@ -54,7 +54,7 @@ def of_pools(
         desired=0 if windowed and not accounts else order.spec.replicas,
         free=free,
         template_hash=template.template_hash(order.spec.template),
-        closed=between_windows(times) if windowed and not accounts else None,
+        closed=_closed(order, accounts, times),
         blocked=_obstacle(idle, is_current) if old else "",
         rolling=bool(old),
         busy=unmade or any(map(ticketstate.is_leaving, tickets)),
@@ -96,6 +96,15 @@ def warnings(order: Order, times: Timetable) -> tuple[Notice, ...]:
         f" but renewed only every {duration.human(int(pause.total_seconds()))}"
     )
     return (Notice(ORDERS, order, OrderReason.GAP.value, told, EventType.WARNING),)
+
+
+def _closed(order: Order, accounts: Sequence[Account], times: Timetable) -> tuple[str, str] | None:
+    """Why there is nothing to be ready for."""
+    if strategies.of(order).type is StrategyType.SCHEDULED and not accounts:
+        return between_windows(times)
+    if order.spec.paused and order.status.issued_replicas == 0:
+        return OrderReason.PAUSED, "the order was paused before its tickets were made"
+    return None
 
 
 def _obstacle(idle: Sequence[Ticket], is_current: Callable[[Ticket], bool]) -> str:

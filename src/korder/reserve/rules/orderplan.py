@@ -13,7 +13,7 @@ from itertools import count, islice
 
 import msgspec
 
-from korder.api.plan import Create, Patch, Plan
+from korder.api.plan import Create, Notice, Patch, Plan
 from korder.api.reserve import (
     NODE_LABEL,
     Order,
@@ -208,10 +208,7 @@ def _written(picture: Picture, books: Books) -> Plan:
         .then(*map(deeds.removal, books.removed), *_terms(picture, books))
         .then(*made)
         .tell(*books.times.notices, *findings.warnings(order, books.times))
-        .tell(
-            *deeds.told_made(order, made),
-            *deeds.told_gone(order, books.removed, "no longer wanted"),
-        )
+        .tell(*deeds.told_made(order, made), *_told_gone(order, books))
         .wake(next_at)
         .wake(books.times.look_at)
     )
@@ -220,6 +217,16 @@ def _written(picture: Picture, books: Books) -> Plan:
             plan = plan.wake(firings.closes(order, account.firing))
             plan = plan.wake(account.firing if account.firing > now else None)
     return plan
+
+
+def _told_gone(order: Order, books: Books) -> tuple[Notice, ...]:
+    is_current = findings.currency(order, books.times)
+    old = [ticket for ticket in books.removed if not is_current(ticket)]
+    more = [ticket for ticket in books.removed if is_current(ticket)]
+    return (
+        *deeds.told_gone(order, old, "others of the present template or firing are there instead"),
+        *deeds.told_gone(order, more, "there are more than wanted"),
+    )
 
 
 def _terms(picture: Picture, books: Books) -> list[Patch]:
