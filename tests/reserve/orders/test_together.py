@@ -5,8 +5,10 @@ from tests.reserve.scene import Scene, scene
 from korder.api.core import NAMESPACES, PODS
 from korder.api.meta import JSON
 from korder.api.reserve import ORDERS, TICKETS, Order, Ticket, TicketPhase
+from korder.api.workloads import DAEMON_SETS
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
+from korder.reserve.setup import add_reserve
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_pod, an_order
 
@@ -112,3 +114,54 @@ async def test_a_namespace_with_orders_ends(clock: Clock) -> None:
         await cluster.gone(NAMESPACES, "team")
         assert await cluster.all(TICKETS) == []
         assert await cluster.all(ORDERS) == []
+
+
+def an_agent(image: str) -> dict[str, JSON]:
+    """A DaemonSet whose pods need a ticket of the order d; the gate is what admission would add."""
+    container: JSON = {
+        "name": "agent",
+        "image": image,
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+    }
+    asked: JSON = {"korder.dev/required": "true", "korder.dev/order": "d"}
+    template: JSON = {
+        "metadata": {"labels": {"app": "agent"}, "annotations": asked},
+        "spec": {
+            "containers": [container],
+            "schedulingGates": [{"name": "korder.dev/ticket"}],
+            "terminationGracePeriodSeconds": 1,
+        },
+    }
+    return {
+        "metadata": {"name": "agent", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "agent"}}, "template": template},
+    }
+
+
+async def test_pods_of_a_daemonset_use_the_ticket_of_their_node_and_give_it_back(
+    clock: Clock,
+) -> None:
+    """S36, rule 19: after a rolling update each node's ticket is the same, and claimed again."""
+
+    def in_use(order: Order) -> bool:
+        return order.status.claimed_replicas == order.status.desired_replicas == 2
+
+    async with scene(clock, add_reserve, nodes=2) as cluster:
+        await cluster.put(asking("d", "1", daemonSet=True))
+        await cluster.until(ORDERS, "d", lambda o: o.status.available_replicas == 2)
+        before = {each.metadata.uid for each in await cluster.all(TICKETS)}
+        await cluster.client.create(DAEMON_SETS, an_agent("one"))
+        await cluster.until(ORDERS, "d", in_use)
+        assert await cluster.guardians() == []
+        for ticket in await cluster.all(TICKETS):
+            assert ticket.status.claimed_by is not None
+            pod = await cluster.get(PODS, ticket.status.claimed_by.name)
+            assert pod is not None
+            assert pod.spec.node_name == ticket.spec.node_name
+        used = {t.status.claimed_by.uid for t in await cluster.all(TICKETS) if t.status.claimed_by}
+        await cluster.edit(DAEMON_SETS, "agent", {"spec": an_agent("two")["spec"]})
+        await cluster.pass_time(30)
+        await cluster.until(ORDERS, "d", in_use)
+        after = await cluster.all(TICKETS)
+        assert {each.metadata.uid for each in after} == before
+        assert used.isdisjoint(t.status.claimed_by.uid for t in after if t.status.claimed_by)

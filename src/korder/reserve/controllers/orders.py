@@ -69,9 +69,10 @@ class Orders:
     async def _is_behind(self, order: Order, tickets: Collection[Ticket]) -> bool:
         """Says whether tickets that seem gone are only late to be seen, as they may be at the beginning of a life."""
         meta = order.metadata
+        if meta.uid in self._trusted:
+            return False
         ends_bare = meta.deletion_timestamp is not None and not tickets
-        suspicious = ends_bare or orderplan.misses_some(order, tickets)
-        if meta.uid not in self._trusted and suspicious:
+        if ends_bare or orderplan.misses_some(order, tickets):
             labels = f"{ORDER_UID_LABEL}={meta.uid}"
             listed = (await self._client.list(TICKETS, meta.namespace, labels=labels)).items
             seen = {ticket.metadata.uid for ticket in tickets}
