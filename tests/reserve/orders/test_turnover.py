@@ -257,6 +257,14 @@ def test_counters_and_conditions_tell_what_is_there() -> None:
     assert condition(desk, "Ready")[0] == "True"
 
 
+def test_a_counter_of_zero_is_written_too() -> None:
+    """People read an empty column as unknown."""
+    desk = a_desk(1)
+    status = desk._order["status"]
+    assert isinstance(status, dict)
+    assert (status["claimedReplicas"], status["unavailableReplicas"]) == (0, 0)
+
+
 def test_a_ticket_counts_as_available_when_it_was_held_for_long_enough() -> None:
     desk = Desk(an_order("o", 1).but({"spec": {"minReadySeconds": 60}}))
     desk.settle(hold=False)

@@ -189,12 +189,15 @@ def _name(ticket: Ticket) -> str:
 
 
 def report(order: Order, status: OrderStatus) -> tuple[Patch, ...]:
-    """The step that writes a status, if it says something new."""
+    """The step that writes a status, if it says something new; numbers are told even if they are zero."""
     if status == order.status:
         return ()
     said = msgspec.to_builtins(status)
-    fields = msgspec.structs.fields(status)
-    body: dict[str, JSON] = {field.encode_name: said.get(field.encode_name) for field in fields}
+    body: dict[str, JSON] = {}
+    for field in msgspec.structs.fields(status):
+        value = getattr(status, field.name)
+        plain = value if isinstance(value, int) else None
+        body[field.encode_name] = said.get(field.encode_name, plain)
     meta = order.metadata
     return (
         Patch(
