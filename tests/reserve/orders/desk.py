@@ -34,6 +34,8 @@ class Desk:
         self.made: list[str] = []
         """The name of every ticket ever made, in order."""
         self.notices: list[Notice] = []
+        self.gone: set[str] = set()
+        """Names of tickets that went."""
         self.foreign: set[str] = set()
         """Names of tickets that others have made."""
         self.nodes: dict[str, NodeBuilder] = {}
@@ -74,7 +76,8 @@ class Desk:
     def _decide(self) -> Plan:
         order, tickets = self.order, tuple(self.tickets.values())
         if not order.spec.daemon_set:
-            return orderplan.plan(orderplan.Picture(order, tickets, self.now, self._taken))
+            picture = orderplan.Picture(order, tickets, self.now, self._taken, self.gone)
+            return orderplan.plan(picture)
         nodes = [node.build() for node in self.nodes.values()]
         return daemonplan.plan(
             daemonplan.Picture(order, tickets, nodes, self.now, self._taken, self._rivals)
@@ -124,6 +127,7 @@ class Desk:
     def delete(self, name: str) -> None:
         """A user deletes a ticket, and it goes."""
         del self._tickets[name]
+        self.gone.add(name)
 
     def _taken(self, name: str) -> bool:
         return name in self._tickets or name in self.foreign

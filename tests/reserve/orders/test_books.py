@@ -3,6 +3,7 @@
 import random
 
 from hypothesis import given, settings, strategies as st
+import pytest
 from tests.reserve.orders.desk import Desk
 
 from korder.api.reserve import TicketPhase
@@ -118,6 +119,18 @@ def test_two_hundred_deletions_bring_two_hundred_new_names() -> None:
         desk.settle()
         assert len(desk.free) == REPLICAS
     assert len(set(desk.made)) == len(desk.made) == 200 + REPLICAS
+
+
+@pytest.mark.parametrize(("policy", "left"), [("Never", 2), ("OnClaim", 2), ("Always", 3)])
+def test_a_ticket_that_goes_before_it_is_noted_is_lost_as_any_other(policy: str, left: int) -> None:
+    desk = a_desk("OneTime", policy)
+    desk.turn()
+    desk.turn()
+    assert desk.order.status.made_index == 0
+    desk.delete("o-1")
+    desk.settle()
+    assert len(desk.free) == left
+    assert "o-1" not in desk.free
 
 
 def test_a_name_that_somebody_takes_at_the_last_moment_is_given_up() -> None:

@@ -14,7 +14,14 @@ from korder.api.meta import Key, controller_of, key_of, owned_by
 from korder.api.plan import NOTHING, Create, Plan, Step
 from korder.api.reserve import NODE_LABEL, ORDER_UID_LABEL, ORDERS, TICKETS, Order, Ticket
 from korder.kube.errors import ApiError
-from korder.reserve.rules import daemonplan, eligibility, orderend, orderplan, orderrefusal
+from korder.reserve.rules import (
+    daemonplan,
+    eligibility,
+    orderend,
+    orderplan,
+    orderrefusal,
+    ticketnames,
+)
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change
 
@@ -40,6 +47,8 @@ class Orders:
         self._soon: set[Key] = set()
         self._trusted: set[str] = set()
         """UIDs of orders of which all tickets have been seen in this life: what is gone from then on is gone."""
+        self._gone: dict[str, set[str]] = {}
+        """By the UIDs of orders, the names of tickets that this life has seen go."""
         self._client = manager.client
         self._controller = manager.controller("orders", self._turn, refused=self._refused)
         self._controller.follow(self._orders)
@@ -54,6 +63,7 @@ class Orders:
         if await self._is_behind(order, tickets):
             return Plan().wake(now + _CATCH_UP)
         if order.metadata.deletion_timestamp is not None:
+            self._gone.pop(order.metadata.uid, None)
             return orderend.ending(order, tickets)
         return orderend.beginning(order) or self._decide(order, tickets, now)
 
@@ -64,7 +74,18 @@ class Orders:
         if order.spec.daemon_set:
             nodes, rivals = self._nodes.reader.all(), self._rivals_of(order)
             return daemonplan.plan(daemonplan.Picture(order, tickets, nodes, now, taken, rivals))
-        return orderplan.plan(orderplan.Picture(order, tickets, now, taken))
+        gone = self._gone_of(order)
+        return orderplan.plan(orderplan.Picture(order, tickets, now, taken, gone))
+
+    def _gone_of(self, order: Order) -> Collection[str]:
+        """Tickets that went before the order could note that they were made; what it has noted is forgotten here."""
+        uid, made = order.metadata.uid, order.status.made_index
+        left = {
+            name for name in self._gone.pop(uid, ()) if (ticketnames.number_of(name) or 0) >= made
+        }
+        if left:
+            self._gone[uid] = left
+        return left
 
     async def _is_behind(self, order: Order, tickets: Collection[Ticket]) -> bool:
         """Says whether tickets that seem gone are only late to be seen, as they may be at the beginning of a life."""
@@ -102,6 +123,10 @@ class Orders:
         for ticket in change.objects:
             for key in _order_of(ticket):
                 self._look_soon(key)
+        old, new = change
+        if old is not None and new is None and NODE_LABEL not in old.metadata.labels:
+            for uid in _by_owner(old):
+                self._gone.setdefault(uid, set()).add(old.metadata.name)
 
     def _node_changed(self, change: Change[Node]) -> None:
         """Looks at orders in DaemonSet mode, unless all that has changed is the time of a heartbeat."""

@@ -6,7 +6,7 @@ can count it twice. A ticket that comes back after use undoes its claim. While t
 are the surplus that was to go, and cost nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -46,9 +46,15 @@ class Account:
 
 
 def reckon(
-    pool: TicketPool, tickets: Mapping[int, Ticket], made_index: int, strategy: Strategy
+    pool: TicketPool,
+    tickets: Mapping[int, Ticket],
+    strategy: Strategy,
+    is_made: Callable[[int], bool],
 ) -> Account:
-    """Settles what has ended since the status was written; `tickets` are all there are of the pool."""
+    """Settles what has ended since the status was written.
+
+    `tickets` are all there are of the pool; `is_made` tells which of those that are not there have been.
+    """
     live = {
         number: ticket
         for number, ticket in tickets.items()
@@ -56,7 +62,7 @@ def reckon(
     }
     members = numbers.parse(pool.members)
     unmade = frozenset(
-        number for number in members if number >= made_index and number not in tickets
+        number for number in members if number not in tickets and not is_made(number)
     )
     account = Account(pool.firing, pool.size, pool.owed, live, unmade)
     for _ in live.keys() - members:

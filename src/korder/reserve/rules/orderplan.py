@@ -6,7 +6,7 @@ finds out from the status alone which tickets are still to be made. Deletions co
 retires makes room for the next.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count, islice
@@ -49,12 +49,14 @@ MOST_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An order, all tickets that belong to it by UID, the instant, and which names of tickets are in use."""
+    """An order, all tickets that belong to it by UID, the instant, which names are in use, and whom one has seen go."""
 
     order: Order
     tickets: Sequence[Ticket]
     now: datetime
     taken: Taken
+    gone: Collection[str] = ()
+    """Names of tickets that were there and are not any more, as far as the status does not tell it yet."""
 
 
 @dataclass(slots=True)
@@ -111,9 +113,14 @@ def _reckoned(picture: Picture) -> list[Account]:
         if number is not None and not _is_of_a_node(ticket):
             firing = ticketstate.firing_of(ticket) if windowed else None
             filed.setdefault(firing, {})[number] = ticket
+    gone = {ticketnames.number_of(name) for name in picture.gone}
+
+    def is_made(number: int) -> bool:
+        return number < order.status.made_index or number in gone
+
     pools = order.status.pools or (() if windowed else (TicketPool(),))
     return [
-        accounting.reckon(pool, filed.get(pool.firing, {}), order.status.made_index, strategy)
+        accounting.reckon(pool, filed.get(pool.firing, {}), strategy, is_made)
         for pool in pools
         if pool.firing is None or firings.closes(order, pool.firing) > picture.now
     ]
