@@ -91,6 +91,16 @@ def test_a_firing_that_was_slept_through(down: timedelta, made: int, missed: int
     assert len(told(desk, "FiringMissed")) == missed
 
 
+@pytest.mark.parametrize(("late", "made"), [(4, 2), (6, 0)])
+def test_a_deadline_of_zero_still_lets_a_punctual_firing_happen(late: int, made: int) -> None:
+    desk = a_desk("0 1 * * *", "1h", startingDeadlineSeconds=0)
+    desk.settle()
+    desk.at("01:00")
+    desk.pass_time(seconds=late)
+    desk.settle()
+    assert len(desk.made) == made
+
+
 def test_of_several_missed_firings_the_last_is_made_up_for_and_the_others_are_told() -> None:
     desk = a_desk("* * * * *", "50s")
     desk.at("00:01")

@@ -11,8 +11,19 @@ from datetime import datetime, timedelta
 
 from korder.api import instant
 from korder.api.plan import EventType, Notice
-from korder.api.reserve import MOST_WINDOWS, ORDERS, Order, OrderReason, OverlapPolicy, StrategyType
+from korder.api.reserve import (
+    MOST_WINDOWS,
+    ORDERS,
+    Order,
+    OrderReason,
+    OverlapPolicy,
+    Strategy,
+    StrategyType,
+)
 from korder.reserve.rules import schedule, strategies
+
+_PUNCTUAL = timedelta(seconds=5)
+"""What is acted on so soon is in time whatever the deadline: no timer is exact, and a deadline of zero must not mean never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +84,11 @@ def _since(order: Order, now: datetime) -> datetime:
     created = order.metadata.creation_timestamp or now
     if strategy.type is StrategyType.RECURRING:
         return created
-    late = timedelta(seconds=strategy.starting_deadline_seconds, microseconds=1)
-    return min(created, now - late)
+    return min(created, now - _deadline(strategy) - timedelta(microseconds=1))
+
+
+def _deadline(strategy: Strategy) -> timedelta:
+    return max(timedelta(seconds=strategy.starting_deadline_seconds), _PUNCTUAL)
 
 
 def _hindrance(
@@ -82,8 +96,8 @@ def _hindrance(
 ) -> tuple[OrderReason, str] | None:
     """Why nothing is made for a firing; None if nothing speaks against it."""
     strategy = strategies.of(order)
-    seconds = strategy.starting_deadline_seconds
-    if now - at > timedelta(seconds=seconds):
+    if now - at > _deadline(strategy):
+        seconds = strategy.starting_deadline_seconds
         told = f"missed the firing of {instant.render(at)} by more than {seconds} s"
         return OrderReason.FIRING_MISSED, told
     if strategy.type is not StrategyType.SCHEDULED:
