@@ -40,10 +40,10 @@ def prepare(picture: Picture, amounts: Amounts, place: Place, now: datetime) -> 
 
 
 def holds(picture: Picture, pod: Pod, amounts: Amounts) -> bool:
-    """Says whether a guardian is of this size."""
+    """Says whether a guardian is of this size; servers round what is finer than a thousandth."""
     has = guardian.holds(pod)
     return all(
-        has.get(name, quantity.ZERO) == amounts.get(name, quantity.ZERO)
+        has.get(name, quantity.ZERO).milli() == amounts.get(name, quantity.ZERO).milli()
         for name in usage.held(picture.ticket)
     )
 
