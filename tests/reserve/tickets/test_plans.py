@@ -362,6 +362,14 @@ def test_the_returning_guardian_waits_nominated_behind_its_gate_until_the_pod_is
     assert opened.resource_version == "3"
 
 
+def test_where_nominating_is_switched_off_the_returning_guardian_only_waits() -> None:
+    leaving = {"uid-of-p": user().deleted_at(NOW).build()}
+    gated = a_guardian("g", "", Place("n1", gated=True)).build()
+    mine = claimed(afterUse="Reserve").build()
+    quiet = Picture(mine, Options(nominate=False), (gated,), leaving, {"n1": N1}, "free")
+    assert ticketplan.plan(quiet, NOW) == NOTHING
+
+
 def test_nothing_is_nominated_while_a_hand_over_is_under_way_on_the_node() -> None:
     facts: dict[str, Any] = {"users": {"uid-of-p": user().deleted_at(NOW).build()}}
     plan = decide(claimed(afterUse="Reserve"), node_is_busy=True, **facts)
