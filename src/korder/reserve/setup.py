@@ -44,7 +44,10 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> None:
     Tickets(
         manager,
         guardian.Options(
-            options.guardian_image, options.pull_secrets, options.allow_system_classes
+            options.guardian_image,
+            options.pull_secrets,
+            options.allow_system_classes,
+            options.nominate,
         ),
     )
     Claims(manager)

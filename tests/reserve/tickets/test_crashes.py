@@ -51,10 +51,22 @@ class Runs:
         )
 
 
-def test_there_is_one_guardian_for_each_living_ticket_wherever_a_crash_happens_s7() -> None:
-    runs, visits = Runs(), 0
-    for visit in walk(runs.make, callers={KORDER}):
-        visits += 1
+EACH_PLACE_ONCE, EVERY_SINGLE_WRITE = 1, 99
+
+
+@pytest.mark.parametrize(
+    "visits",
+    [
+        pytest.param(EACH_PLACE_ONCE, id="at each place"),
+        pytest.param(EVERY_SINGLE_WRITE, id="at every write", marks=pytest.mark.soak),
+    ],
+)
+def test_there_is_one_guardian_for_each_living_ticket_wherever_a_crash_happens_s7(
+    visits: int,
+) -> None:
+    runs, seen = Runs(), 0
+    for visit in walk(runs.make, callers={KORDER}, visits=visits):
+        seen += 1
         ledger = runs.ledger
         assert not visit.outcome.violation, f"{visit}: {visit.outcome.violation}"
         phases = {name: ticket.status.phase for name, ticket in ledger.tickets.items()}
@@ -64,4 +76,4 @@ def test_there_is_one_guardian_for_each_living_ticket_wherever_a_crash_happens_s
         assert held.guardian_pod == f"default/{guardian.metadata.name}", str(visit)
         assert held.node_name == guardian.spec.node_name == "node-2", str(visit)
         assert ledger.premature == [], str(visit)
-    assert visits > 10
+    assert seen > 10

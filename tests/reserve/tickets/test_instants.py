@@ -44,6 +44,11 @@ def test_other_tickets_end_where_their_clock_says_whenever_they_are_asked(
     assert clockwork.guardian_due(ticket) == NOW - timedelta(seconds=lead)
 
 
+def test_a_standing_ticket_of_no_length_is_renewed_every_second() -> None:
+    ticket = a_ticket("t", "1ns").annotated({STANDING_ANNOTATION: "true"}).build()
+    assert clockwork.expiration(ticket, NOW, NOW) == NOW + timedelta(seconds=1)
+
+
 def test_nonsense_in_annotations_counts_as_nothing() -> None:
     notes = {SCHEDULED_TIME_ANNOTATION: "soon", LEAD_TIME_ANNOTATION: "a while"}
     ticket = a_ticket("t").annotated(notes).build()

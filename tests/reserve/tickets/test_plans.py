@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from korder.api import codec, instant
+from korder.api import codec, instant, quantity
 from korder.api.core import PODS, Node, Pod
 from korder.api.meta import JSON
 from korder.api.plan import NOTHING, Create, Delete, Patch, Plan
 from korder.api.reserve import (
+    GUARDIAN_HASH_ANNOTATION,
     STANDING_ANNOTATION,
     TICKET_FINALIZER,
     TICKETS,
@@ -91,6 +92,18 @@ def test_a_bound_guardian_makes_the_ticket_reserved_and_starts_its_clock_rule_1(
     assert status["activationTime"] == instant.render(NOW)
     assert plan.wake_at == NOW + timedelta(hours=1)
     assert [notice.reason for notice in plan.notices] == ["Reserved"]
+
+
+@pytest.mark.parametrize("cpu", ["0", "0.5m", "1500u"])
+def test_odd_sizes_are_held_like_any_other(cpu: str) -> None:
+    odd = a_known_ticket().but({"spec": {"resources": {"requests": {"cpu": cpu}}}})
+    (made,) = steps(decide(odd))
+    assert isinstance(made, Create)
+    rounded = str(max(-(-quantity.parse(cpu).nano // 10**6), 0)) + "m"
+    pod = PodBuilder(PODS, dict(made.body)).stored("uid-of-free").on("n1")  # type: ignore[arg-type]
+    container: JSON = {"name": "guardian", "resources": {"requests": {"cpu": rounded}}}
+    stored = pod.but({"spec": {"containers": [container]}})
+    assert status_in(decide(odd, stored))["phase"] == "Reserved"
 
 
 def test_a_reserved_ticket_is_looked_at_again_when_it_expires() -> None:
@@ -248,6 +261,21 @@ def test_what_the_scheduler_says_about_a_guardian_is_said_of_the_ticket_s1() -> 
     assert not decide(a_known_ticket().but({"status": status}), waiting).stages
 
 
+def test_a_scheduler_that_says_nothing_is_named_after_a_minute() -> None:
+    made = {"metadata": {"creationTimestamp": instant.render(NOW - timedelta(seconds=30))}}
+    lonely = a_known_ticket().but({"spec": {"schedulerName": "nobody"}})
+    waiting = a_guardian(node="").but(made)
+    mark: JSON = guardian.fingerprint(lonely.build(), usage.held(lonely.build()))
+    waiting = waiting.but({"metadata": {"annotations": {GUARDIAN_HASH_ANNOTATION: mark}}})
+    assert decide(lonely, waiting) == Plan().wake(NOW + timedelta(seconds=30))
+    later = ticketplan.plan(picture(lonely, waiting), NOW + timedelta(seconds=30))
+    status = status_in(later)
+    assert status["reason"] == Reason.UNSCHEDULABLE
+    assert status["message"] == "scheduler nobody has said nothing about g"
+    told = lonely.but({"status": status})
+    assert ticketplan.plan(picture(told, waiting), NOW + timedelta(minutes=9)) == NOTHING
+
+
 def test_a_scheduling_field_that_is_edited_reaches_a_guardian_that_waits() -> None:
     edited = a_known_ticket().but({"spec": {"nodeSelector": {"disk": "ssd"}}})
     gone, made = steps(decide(edited, a_guardian(node="")))
@@ -332,6 +360,14 @@ def test_the_returning_guardian_waits_nominated_behind_its_gate_until_the_pod_is
     assert isinstance(opened, Patch)
     assert opened.body == {"spec": {"schedulingGates": None}}
     assert opened.resource_version == "3"
+
+
+def test_where_nominating_is_switched_off_the_returning_guardian_only_waits() -> None:
+    leaving = {"uid-of-p": user().deleted_at(NOW).build()}
+    gated = a_guardian("g", "", Place("n1", gated=True)).build()
+    mine = claimed(afterUse="Reserve").build()
+    quiet = Picture(mine, Options(nominate=False), (gated,), leaving, {"n1": N1}, "free")
+    assert ticketplan.plan(quiet, NOW) == NOTHING
 
 
 def test_nothing_is_nominated_while_a_hand_over_is_under_way_on_the_node() -> None:

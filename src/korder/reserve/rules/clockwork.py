@@ -17,6 +17,8 @@ from korder.api.reserve import (
     Ticket,
 )
 
+SHORTEST_TURN = timedelta(seconds=1)
+"""A standing ticket is renewed no more often than this."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
@@ -51,6 +53,7 @@ def expiration(ticket: Ticket, start: datetime | None, now: datetime) -> datetim
     span = length(ticket)
     if not is_standing(ticket) or now < start:
         return shifted(start, span)
+    span = max(span, SHORTEST_TURN)
     return shifted(start, span * ((now - start) // span + 1))
 
 

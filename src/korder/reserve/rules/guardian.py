@@ -60,6 +60,8 @@ class Options:
     image: str = "registry.k8s.io/pause:3.10"
     pull_secrets: tuple[str, ...] = ()
     allow_system_classes: bool = False
+    nominate: bool = True
+    """Whether a guardian that is to take room in use asks the scheduler to keep it free."""
 
 
 @dataclass(frozen=True, slots=True)

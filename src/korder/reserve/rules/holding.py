@@ -6,7 +6,7 @@ back, and a changed size.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -25,6 +25,9 @@ from korder.reserve.rules.guardian import ANYWHERE, Place
 from korder.reserve.rules.picture import Loss, Picture, unschedulable
 from korder.reserve.rules.succession import Amounts
 
+SILENCE = timedelta(seconds=60)
+"""How long a scheduler may say nothing about a guardian."""
+
 
 def plan(picture: Picture, now: datetime) -> Plan:
     """The next step of a ticket that nobody, or only some pods in parts, have claimed."""
@@ -40,7 +43,7 @@ def plan(picture: Picture, now: datetime) -> Plan:
     if due is not None and now < due:
         return _not_yet(picture, now).wake(due)
     left = usage.remainder(ticket, ticket.status.shared_by)
-    if not left:
+    if ticket.status.shared_by and not left:
         return _full(picture, now).wake(end)
     return _held(picture, left, now).wake(end)
 
@@ -142,8 +145,18 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
     if guardian.is_gated(pod):
         in_the_way = any(each.spec.node_name == home for each in rest) or picture.leaving()
         return plan if in_the_way else plan.then(succession.opening(pod))
-    why = unschedulable(pod)
-    return ticketstatus.report(ticket, _unplaced(picture, why, now)) if why else plan
+    why, patient_until = unschedulable(pod), _patient_until(pod)
+    if not why and patient_until is not None and now >= patient_until:
+        why = f"scheduler {ticket.spec.scheduler_name} has said nothing about {pod.metadata.name}"
+    if not why:
+        return plan.wake(patient_until)
+    return ticketstatus.report(ticket, _unplaced(picture, why, now))
+
+
+def _patient_until(pod: Pod) -> datetime | None:
+    """When a guardian has waited for its scheduler for so long that people should know."""
+    made = pod.metadata.creation_timestamp
+    return None if made is None else made + SILENCE
 
 
 def _unplaced(picture: Picture, why: str, now: datetime) -> TicketStatus:

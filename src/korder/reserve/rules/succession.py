@@ -34,16 +34,17 @@ def prepare(picture: Picture, amounts: Amounts, place: Place, now: datetime) -> 
     fit = [pod for pod in waiting if fits(picture, pod, amounts, place.node)]
     if not fit:
         return picture.dismissal(waiting, now).then(*creation(picture, amounts, place))
-    if guardian.is_gated(fit[0]) and fit[0].status.nominated_node_name != place.node:
+    named = fit[0].status.nominated_node_name == place.node
+    if picture.options.nominate and guardian.is_gated(fit[0]) and not named:
         return Plan().then(nomination(fit[0], place.node))
     return picture.dismissal([pod for pod in waiting if pod is not fit[0]], now)
 
 
 def holds(picture: Picture, pod: Pod, amounts: Amounts) -> bool:
-    """Says whether a guardian is of this size."""
+    """Says whether a guardian is of this size; servers round what is finer than a thousandth."""
     has = guardian.holds(pod)
     return all(
-        has.get(name, quantity.ZERO) == amounts.get(name, quantity.ZERO)
+        has.get(name, quantity.ZERO).milli() == amounts.get(name, quantity.ZERO).milli()
         for name in usage.held(picture.ticket)
     )
 
