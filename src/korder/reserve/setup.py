@@ -40,17 +40,17 @@ USUAL = Options()
 
 def add_reserve(manager: Manager, options: Options = USUAL) -> None:
     """Puts everything that looks after orders, tickets and the pods that ask for them on a manager, and what measures it."""
-    Orders(manager)
-    Tickets(
-        manager,
-        guardian.Options(
-            options.guardian_image,
-            options.pull_secrets,
-            options.allow_system_classes,
-            options.nominate,
-        ),
+    guardians = guardian.Options(
+        options.guardian_image,
+        options.pull_secrets,
+        options.allow_system_classes,
+        options.nominate,
     )
+    Orders(manager)
+    Tickets(manager, guardians)
     Claims(manager)
-    HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods))
+    HandOvers(
+        manager, handover.Settings(options.nominate, options.recreate_stuck_pods, guardians)
+    )
     Pretenders(manager)
     Measuring(manager)

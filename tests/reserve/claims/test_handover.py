@@ -8,14 +8,15 @@ from typing import Any, cast
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from korder.api import patch
+from korder.api import patch, resources
 from korder.api.core import PODS, Pod
 from korder.api.meta import JSON
-from korder.api.plan import Delete, Patch, PatchType, Plan, Step
+from korder.api.plan import Create, Delete, Patch, PatchType, Plan, Step
 from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
 from korder.api.workloads import REPLICA_SETS, ReplicaSet
-from korder.reserve.rules import handover, members as membership
+from korder.reserve.rules import guardian as guardians, handover, members as membership
 from korder.reserve.rules.fitting import Site
+from korder.reserve.rules.guardian import Place
 from korder.reserve.rules.handover import Scene, Settings
 from korder.reserve.rules.members import Member, Stage
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
@@ -98,6 +99,8 @@ def told(plan: Plan) -> list[list[str]]:
 
 def _short(step: Step) -> str:
     match step:
+        case Create():
+            return "make t"
         case Delete():
             force = " at once" if step.grace_seconds == 0 else ""
             return f"delete {step.key.name}{force}"
@@ -108,6 +111,8 @@ def _short(step: Step) -> str:
             return f"{key.name} is {status['phase']}{why}"
         case Patch(_, key, body):
             content = cast("Mapping[str, Any]", body)
+            if "conditions" not in content.get("status", ("conditions",)):
+                return f"nominate {key.name}"
             if "spec" in content:
                 assert step.resource_version
                 return f"open {key.name}"
@@ -283,6 +288,76 @@ def test_the_next_step(
     members: list[Member], there: tuple[Builder[Pod], ...], steps: list[list[str]]
 ) -> None:
     assert told(decide(*members, there=there)) == steps
+
+
+def shared(cpu: str = "2") -> Builder[Ticket]:
+    requests: JSON = {"cpu": cpu}
+    return claiming("t").but({"spec": {"allocateOnce": False, "resources": {"requests": requests}}})
+
+
+def heir(bound: bool = False, nominated: bool = True) -> Builder[Pod]:
+    """The remainder guardian of 1 cpu beside a pod of 1 cpu."""
+    ticket, rest = shared().build(), resources.parse_list({"cpu": "1"})
+    made = guardians.body(ticket, "heir", guardians.Options(), rest, Place(NODE, gated=not bound))
+    pod = Builder(PODS, made).stored("uid-heir", 5)
+    if bound:
+        return pod.but({"spec": {"nodeName": NODE}})
+    return pod.but({"status": {"nominatedNodeName": NODE}}) if nominated else pod
+
+
+BOUND = opened().but({"spec": {"nodeName": NODE}})
+
+
+@pytest.mark.parametrize(
+    ("members", "steps"),
+    [
+        pytest.param(
+            [member(shared(), gated(), guardian(cpu="2"))], [["make t"]], id="an heir is made first"
+        ),
+        pytest.param(
+            [member(shared(), gated(), guardian(cpu="2"), heir(nominated=False))],
+            [["mark[node-1] web", "nominate heir"], ["delete g"]],
+            id="pod and heir are nominated, and only then the old one goes",
+        ),
+        pytest.param(
+            [member(shared(), marked(gated()), going(guardian(cpu="2")), heir())],
+            [],
+            id="both wait behind the barrier",
+        ),
+        pytest.param(
+            [member(shared(), marked(gated()), heir())], [["open heir", "open web"]], id="both go"
+        ),
+        pytest.param(
+            [
+                member(shared(), BOUND, heir()),
+                member(claiming("u", "api"), gated("api"), guardian("h")),
+            ],
+            [["open heir"]],
+            id="the next batch waits for the heir too",
+        ),
+        pytest.param(
+            [member(shared(), BOUND, heir(bound=True))], [["t is Reserved (Held)"]], id="shared"
+        ),
+        pytest.param(
+            [member(shared(), BOUND)], [["t is Pending (Returning)"]], id="the heir was lost"
+        ),
+        pytest.param(
+            [member(shared("1"), BOUND, guardian())],
+            [["delete g"], ["t is Claimed (InUse)"]],
+            id="nothing is left for an heir",
+        ),
+        pytest.param(
+            [member(shared(), None, guardian(cpu="2"), heir())],
+            [["t is Reserved"]],
+            id="the pod is gone",
+        ),
+    ],
+)
+def test_the_remainder_of_a_shared_ticket_takes_part(
+    members: list[Member], steps: list[list[str]]
+) -> None:
+    """S18 and rule 11."""
+    assert told(decide(*members, there=(guardian("other", cpu="2"),))) == steps
 
 
 def replica(pod: Builder[Pod]) -> Builder[Pod]:

@@ -100,3 +100,17 @@ def test_two_replicas_hand_over_under_faults_and_leader_changes(seed: int) -> No
     outcome = simulate(runs.make(seed, Chance(seed, 0.05), length=45.0))
     assert outcome.violation == ""
     assert runs.witness.rest() == {"Reserved": 8}
+
+
+def test_intruders_that_come_in_the_very_moment_get_nothing() -> None:
+    """S22: the node is full, four guardians go, and new pods of the same priority arrive every few milliseconds."""
+    script = beginning(nodes=1)
+    script += made(1.0, (ticket(f"t{n}") for n in range(4)))
+    script += made(4.0, (pod(f"web-{n}") for n in range(4)))
+    for n in range(60):
+        script += made(4.0 + n * 0.005, [pod(f"thief-{n}", asks=False)])
+    runs = Runs(script)
+    outcome = simulate(runs.make())
+    assert outcome.violation == ""
+    assert runs.witness.rest() == {"Claimed": 4}
+    assert runs.witness.bound("thief") == 0

@@ -6,14 +6,15 @@ import pytest
 from tests.reserve.claims.holds import asking, bound, claiming, phase
 from tests.reserve.scene import Scene, scene
 
-from korder.api.core import PODS, Pod
+from korder.api.core import NAMESPACES, PODS, Pod
 from korder.api.meta import JSON, Key
 from korder.api.reserve import TICKETS, Ticket, TicketPhase
 from korder.api.workloads import DAEMON_SETS, STATEFUL_SETS
+from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules import claimsteps, guardian, members
 from korder.runtime.clock import Clock
-from korder.testing.builders import Builder, a_ticket
+from korder.testing.builders import Builder, a_ticket, an_order
 
 
 def of(name: str, cpu: str = "1", **spec: JSON) -> Builder[Ticket]:
@@ -183,3 +184,58 @@ async def test_daemon_pods_take_the_ticket_of_their_own_node_and_get_it_back_aft
             change: JSON = {"spec": {"template": {"metadata": {"annotations": {"again": "1"}}}}}
             await cluster.client.patch(DAEMON_SETS, Key("default", "agent"), change)
             await cluster.pass_time(30)
+
+
+async def test_a_gang_waits_for_its_last_ticket_and_then_all_go(clock: Clock) -> None:
+    """S19: minAvailable 3, room for 2; with another node the order opens, and three pods are bound."""
+    async with scene(clock, Orders, Tickets, claiming, nodes=1) as cluster:
+        spec: JSON = {"resources": {"requests": {"cpu": "2"}}}
+        order = an_order("gang", 3).but({"spec": {"minAvailable": 3, "template": {"spec": spec}}})
+        await cluster.put(order)
+        for n in range(3):
+            wanted = {"korder.dev/required": "true", "korder.dev/order": "gang"}
+            await cluster.put(asking(f"web-{n}", wanted).requesting(cpu="2"))
+        await cluster.pass_time(20)
+        pods = [pod for pod in await cluster.all(PODS) if pod.metadata.name.startswith("web")]
+        assert [claimsteps.is_gated(pod) for pod in pods] == [True] * 3
+        assert {told.reason for pod in pods if (told := claimsteps.told(pod))} == {"OrderClosed"}
+        cluster.add_node("node-9")
+        for n in range(3):
+            await bound(cluster, f"web-{n}")
+
+
+async def test_a_pod_of_another_namespace_claims_where_owners_allow_it(clock: Clock) -> None:
+    """S17: `order: namespace/name`; one namespace is an owner, the other is told why it is not."""
+    async with scene(clock, Orders, Tickets, claiming, nodes=1) as cluster:
+        for name in ("team", "guests"):
+            await cluster.client.create(NAMESPACES, {"metadata": {"name": name}})
+        spec: JSON = {"owners": [{"namespaces": ["team"]}]}
+        await cluster.put(an_order("gold").but({"spec": {"template": {"spec": spec}}}))
+        await cluster.pass_time(5)
+        for name in ("guests", "team"):
+            wanted = {"korder.dev/required": "true", "korder.dev/order": "default/gold"}
+            await cluster.put(asking("web", wanted).requesting(cpu="100m").in_namespace(name))
+        pod = await cluster.until(PODS, "web", lambda pod: bool(pod.spec.node_name), "team")
+        assert pod.metadata.annotations["korder.dev/ticket-claimed"].startswith("default/gold")
+        await cluster.pass_time(5)
+        guest = await cluster.get(PODS, "web", "guests")
+        assert guest is not None
+        told = claimsteps.told(guest)
+        assert told is not None
+        assert told.reason == "NotAnOwner"
+
+
+async def test_a_ticket_that_is_deleted_in_the_middle_of_a_hand_over_goes_when_that_is_done(
+    clock: Clock,
+) -> None:
+    """Rule 2: the pod has the room, and keeps it."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("t", cpu="4"))
+        await cluster.client.create(PODS, asking("web").requesting(cpu="4").json)
+        while not members.is_marked(await cluster.client.get(PODS, Key("default", "web"))):
+            await cluster.pass_time(0.005)
+        await cluster.delete(TICKETS, "t")
+        await bound(cluster, "web")
+        await cluster.gone(TICKETS, "t")
+        await cluster.pass_time(5)
+        assert [pod.metadata.name for pod in await cluster.all(PODS)] == ["web"]

@@ -1,0 +1,180 @@
+"""Hand-overs under contention on a real control plane: full nodes, intruders of the same priority all the time, and nothing is stolen.
+
+The embedded scheduler may be kinder than the real one, so this is where the protocol has to hold.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+import random
+
+import pytest
+
+from korder.api import manifests
+from korder.api.core import NODES, PODS, Pod
+from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
+from korder.api.meta import JSON, Key
+from korder.api.plan import PatchType
+from korder.api.reserve import (
+    GUARDIAN_LABEL,
+    GUARDIAN_PRIORITY_CLASS,
+    REQUIRED_ANNOTATION,
+    SCHEDULING_GATE,
+    TICKETS,
+    Ticket,
+    TicketPhase,
+)
+from korder.embedded.actors.machines import Manners, Shape
+from korder.kube import served
+from korder.kube.client import Client
+from korder.kube.connect import open_client
+from korder.reserve.controllers.claims import Claims
+from korder.reserve.controllers.handovers import HandOvers
+from korder.reserve.controllers.tickets import Tickets
+from korder.runtime.clock import Clock
+from korder.runtime.manager import Manager, Settings
+from korder.testing.controlplane import ControlPlane
+from korder.testing.nodes import simulated_nodes
+
+pytestmark = pytest.mark.timeout(600)
+
+NODES_ = 3
+PER_NODE = 100
+CLAIMS = NODES_ * PER_NODE
+ELECTION = {"leaderElect": True}
+Planes = Callable[..., Awaitable[ControlPlane]]
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["quiet", "kube-scheduler is killed"])
+async def test_three_hundred_hand_overs_lose_nothing_to_intruders(
+    a_control_plane: Planes, clock: Clock, killed: bool
+) -> None:
+    """Contention and S23: 0 stolen, 0 OutOfcpu, 0 leaked."""
+    plane = await a_control_plane(scheduler={"leaderElection": ELECTION})
+    config = str(plane.kubeconfig())
+    async with (
+        open_client(config, now=clock.now, rng=random.Random(0)) as client,
+        full_nodes(client, clock),
+        asyncio.TaskGroup() as group,
+    ):
+        flood = group.create_task(intruders(client))
+        for number in range(CLAIMS):
+            await client.create(PODS, a_pod(f"web-{number}", asks=True))
+            await asyncio.sleep(0.02)
+            if killed and number == CLAIMS // 2:
+                plane.scheduler.kill()
+                await plane.scheduler.start()
+        await until(lambda: all_claimed(client), seconds=150)
+        flood.cancel()
+        await settled(client)
+
+
+@asynccontextmanager
+async def full_nodes(client: Client, clock: Clock) -> AsyncIterator[None]:
+    """Nodes whose cpu is held by tickets to the last, and our controllers at work."""
+    await define(client)
+    shape = Shape(cpu=str(PER_NODE), memory="256Gi", pods=3 * PER_NODE)
+    shapes = {f"node-{n}": shape for n in range(NODES_)}
+    async with simulated_nodes(client, shapes, clock=clock, manners=Manners(stop=0.05)):
+        await until(lambda: usable(client))
+        manager = Manager(client, Settings(identity="korder"), clock=clock, rng=random.Random(2))
+        Tickets(manager)
+        Claims(manager)
+        HandOvers(manager)
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(manager.run(stop))
+            for number in range(CLAIMS):
+                await client.create(TICKETS, a_ticket(f"t-{number}"))
+            await until(lambda: all_reserved(client), seconds=150)
+            yield
+            stop.set()
+
+
+async def intruders(client: Client) -> None:
+    """Pods of the same priority and size that want any gap, more and more of them."""
+    for number in range(CLAIMS):
+        await client.create(PODS, a_pod(f"intruder-{number}", asks=False))
+        await asyncio.sleep(0.03)
+
+
+async def settled(client: Client) -> None:
+    """Each ticket has one pod on its node, no two the same; nothing else has room, failed, or is left over."""
+    pods = {pod.metadata.uid: pod for pod in await listed(client)}
+    tickets = (await client.list(TICKETS, "default")).items
+    owners = Counter(t.status.claimed_by.uid for t in tickets if t.status.claimed_by)
+    assert len(owners) == CLAIMS
+    assert set(owners.values()) == {1}
+    for ticket in tickets:
+        assert ticket.status.claimed_by is not None
+        assert pods[ticket.status.claimed_by.uid].spec.node_name == ticket.status.node_name
+    stolen = [pod for uid, pod in pods.items() if pod.spec.node_name and uid not in owners]
+    assert [pod.metadata.name for pod in stolen if GUARDIAN_LABEL not in pod.metadata.labels] == []
+    assert [pod.metadata.name for pod in pods.values() if pod.status.phase == "Failed"] == []
+    await until(lambda: no_guardian(client))
+
+
+async def define(client: Client) -> None:
+    for crd in manifests.all_crds():
+        meta = crd["metadata"]
+        assert isinstance(meta, dict)
+        key = Key("", str(meta["name"]))
+        await client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, crd, PatchType.APPLY, force=True)
+
+    async def is_served() -> bool:
+        return (await served.discover(client)).of(TICKETS.api_version, TICKETS.kind) is not None
+
+    await until(is_served)
+    found = (await served.discover(client)).of("scheduling.k8s.io/v1", "PriorityClass")
+    assert found is not None
+    meta = {"name": GUARDIAN_PRIORITY_CLASS}
+    rank: JSON = {"metadata": meta, "value": 1_000_000, "preemptionPolicy": "Never"}
+    await client.create(found.kind, rank)
+
+
+def a_ticket(name: str) -> JSON:
+    meta: JSON = {"name": name, "namespace": "default"}
+    return {"metadata": meta, "spec": {"resources": {"requests": {"cpu": "1"}}}}
+
+
+def a_pod(name: str, *, asks: bool) -> JSON:
+    container: JSON = {"name": "app", "image": "app", "resources": {"requests": {"cpu": "1"}}}
+    spec: dict[str, JSON] = {"containers": [container], "terminationGracePeriodSeconds": 1}
+    meta: dict[str, JSON] = {"name": name, "namespace": "default"}
+    if asks:
+        spec["schedulingGates"] = [{"name": SCHEDULING_GATE}]
+        meta["annotations"] = {REQUIRED_ANNOTATION: "true"}
+    return {"metadata": meta, "spec": spec}
+
+
+async def until(check: Callable[[], Awaitable[object]], seconds: float = 20) -> None:
+    async with asyncio.timeout(seconds):
+        while not await check():
+            await asyncio.sleep(0.2)
+
+
+async def usable(client: Client) -> bool:
+    nodes = (await client.list(NODES)).items
+    return len(nodes) == NODES_ and not any(node.spec.taints for node in nodes)
+
+
+async def in_phase(client: Client, phase: TicketPhase) -> list[Ticket]:
+    found = (await client.list(TICKETS, "default")).items
+    return [ticket for ticket in found if ticket.status.phase is phase]
+
+
+async def all_reserved(client: Client) -> bool:
+    return len(await in_phase(client, TicketPhase.RESERVED)) == CLAIMS
+
+
+async def all_claimed(client: Client) -> bool:
+    return len(await in_phase(client, TicketPhase.CLAIMED)) == CLAIMS
+
+
+async def listed(client: Client) -> list[Pod]:
+    return list((await client.list(PODS, "default")).items)
+
+
+async def no_guardian(client: Client) -> bool:
+    return not (await client.list(PODS, "default", labels=f"{GUARDIAN_LABEL}=true")).items

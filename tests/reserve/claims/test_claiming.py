@@ -1,0 +1,193 @@
+"""What becomes of pods that wait: a claim, words that are said once, or leave to go without a ticket."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from korder.api.core import Pod
+from korder.api.meta import JSON
+from korder.api.plan import Patch, Plan
+from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
+from korder.reserve.rules import claiming
+from korder.reserve.rules.choosing import Market
+from korder.reserve.rules.fitting import Site
+from korder.testing.builders import Builder, a_node, a_pod, a_ticket
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+NO_ORDERS = "There are no orders in namespace default."
+
+
+def waiting(gates: tuple[str, ...] = (SCHEDULING_GATE,), **said: str) -> Builder[Pod]:
+    """A pod that was made ten seconds ago."""
+    annotations = {f"korder.dev/{name.replace('_', '-')}": value for name, value in said.items()}
+    born = (NOW - timedelta(seconds=10)).isoformat()
+    return (
+        a_pod("web")
+        .stored("uid-web", 7)
+        .annotated(annotations)
+        .but({"metadata": {"creationTimestamp": born}})
+        .but({"spec": {"schedulingGates": [{"name": gate} for gate in gates]}})
+    )
+
+
+def told(pod: Builder[Pod], reason: str, message: str, status: str = "False") -> Builder[Pod]:
+    condition: JSON = {
+        "type": "korder.dev/TicketBound",
+        "status": status,
+        "reason": reason,
+        "message": message,
+    }
+    return pod.but({"status": {"conditions": [condition]}})
+
+
+def free_ticket() -> Builder[Ticket]:
+    return (
+        a_ticket("t")
+        .stored("uid-t", 3)
+        .but({"status": {"phase": "Reserved", "nodeName": "node-1"}})
+    )
+
+
+def decide(pod: Builder[Pod], *tickets: Builder[Ticket]) -> Plan:
+    site = Site(a_node("node-1").build())
+    built = [ticket.build() for ticket in tickets]
+    return claiming.plan([pod.build()], Market("default", built, [], lambda _: site, NOW))
+
+
+def outcome(plan: Plan) -> str:
+    """What is written, in one word or sentence."""
+    steps = [step for stage in plan.stages for step in stage]
+    if not steps:
+        return "nothing"
+    (step,) = steps
+    assert isinstance(step, Patch)
+    body = cast("Mapping[str, Any]", step.body)
+    if step.kind == TICKETS:
+        assert step.resource_version == "3"
+        assert body["status"]["claimedBy"] == {
+            "namespace": "default",
+            "name": "web",
+            "uid": "uid-web",
+        }
+        return f"{body['status']['phase']} until {body['status']['claimDeadline']}"
+    assert step.uid == "uid-web"
+    if "spec" in body:
+        assert step.resource_version == "7"
+        return f"let go, gates left: {[gate['name'] for gate in body['spec']['schedulingGates']]}"
+    (condition,) = body["status"]["conditions"]
+    return f"{condition['reason']}: {condition['message']}"
+
+
+@pytest.mark.parametrize(
+    ("pod", "tickets", "expected"),
+    [
+        pytest.param(
+            waiting(required="true"),
+            (free_ticket(),),
+            "Claiming until 2026-01-01T12:01:00Z",
+            id="S10: a ticket is claimed, for a minute",
+        ),
+        pytest.param(
+            waiting(required="true"),
+            (),
+            f"NoTicket: {NO_ORDERS}",
+            id="rule 15: required, no orders",
+        ),
+        pytest.param(
+            waiting(order="gold"),
+            (),
+            "let go, gates left: []",
+            id="rule 15 and S13: preferred, no orders",
+        ),
+        pytest.param(
+            waiting(order="gold", fallback_after="11s"),
+            (),
+            "NoTicket: There is no order default/gold.",
+            id="preferred, and still patient",
+        ),
+        pytest.param(
+            waiting(order="gold", fallback_after="10s"),
+            (),
+            "let go, gates left: []",
+            id="preferred, and out of patience",
+        ),
+        pytest.param(
+            waiting(required="maybe"),
+            (free_ticket(),),
+            "InvalidRequest: annotation korder.dev/required must be true or false, not 'maybe'.",
+            id="S15: nonsense that passed the door",
+        ),
+        pytest.param(
+            waiting(ticket_claimed="t"),
+            (free_ticket(),),
+            "let go, gates left: []",
+            id="S17: our own answer, written by the user, claims nothing",
+        ),
+        pytest.param(
+            waiting((SCHEDULING_GATE, "other.dev/gate"), required="true"),
+            (free_ticket(),),
+            "OtherGates: The pod claims a ticket once nobody else holds it back: other.dev/gate.",
+            id="rule 8: somebody else's gate",
+        ),
+        pytest.param(
+            waiting((SCHEDULING_GATE, "other.dev/gate"), order="gold"),
+            (free_ticket(),),
+            "OtherGates: The pod claims a ticket once nobody else holds it back: other.dev/gate.",
+            id="rule 8: who only prefers waits as well",
+        ),
+        pytest.param(
+            waiting((SCHEDULING_GATE, "other.dev/gate"), order="gold", fallback_after="1s"),
+            (free_ticket(),),
+            "let go, gates left: ['other.dev/gate']",
+            id="rule 8: unless its time is over",
+        ),
+        pytest.param(
+            told(waiting(required="true"), "NoTicket", NO_ORDERS),
+            (),
+            "nothing",
+            id="it knows already",
+        ),
+        pytest.param(
+            told(waiting(required="true"), "TicketClaimed", "Ticket default/gone ...", "True"),
+            (free_ticket(),),
+            "ClaimUndone: The hand-over was undone; the pod looks for another ticket.",
+            id="what is left of an earlier hand-over goes first",
+        ),
+    ],
+)
+def test_a_waiting_pod(
+    pod: Builder[Pod], tickets: tuple[Builder[Ticket], ...], expected: str
+) -> None:
+    assert outcome(decide(pod, *tickets)) == expected
+
+
+def test_a_patient_pod_is_looked_at_when_its_patience_ends() -> None:
+    plan = decide(waiting(order="gold", fallback_after="15s"))
+    assert plan.wake_at == NOW + timedelta(seconds=5)
+
+
+def test_the_event_of_a_fallback_says_why() -> None:
+    """S13."""
+    (notice,) = decide(waiting(order="gold")).notices
+    assert (notice.reason, notice.note) == (
+        "FellBack",
+        "Scheduled without a ticket: There is no order default/gold.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "namespace"),
+    [
+        pytest.param(waiting(required="true"), "default", id="its own"),
+        pytest.param(waiting(order="team/gold"), "team", id="that of the order"),
+        pytest.param(waiting(required="maybe"), "default", id="nonsense"),
+        pytest.param(waiting((), required="true"), None, id="no gate"),
+        pytest.param(waiting(required="true").deleted_at(NOW), None, id="on its way out"),
+    ],
+)
+def test_a_pod_waits_in_the_namespace_where_it_seeks(
+    pod: Builder[Pod], namespace: str | None
+) -> None:
+    assert claiming.sought_namespace(pod.build()) == namespace
