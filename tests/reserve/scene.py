@@ -33,7 +33,7 @@ from korder.kube.errors import NotFound
 from korder.runtime.clock import Clock
 from korder.runtime.manager import Manager, Settings
 from korder.testing.builders import Builder
-from korder.testing.embedded import embedded_server
+from korder.testing.embedded import EmbeddedServer, embedded_server
 
 T = TypeVar("T", bound=HasMetadata)
 Part = Callable[[Manager], object]
@@ -51,6 +51,7 @@ class Scene:
         self.client = client
         self.clock = clock
         self.machines = machines
+        self.server: EmbeddedServer | None = None
         self._parts = parts
         self._stop = asyncio.Event()
         self._life: asyncio.Task[None] | None = None
@@ -149,6 +150,7 @@ async def scene(clock: Clock, *parts: Part, nodes: int = 3) -> AsyncIterator[Sce
         Scheduler(manager, clock=clock, rng=rng)
         add_workloads(manager, client, await stored_kinds(client))
         stop, there = asyncio.Event(), Scene(client, clock, machines, parts)
+        there.server = server
         async with asyncio.TaskGroup() as group:
             group.create_task(manager.run(stop))
             await there.begin(group)

@@ -201,6 +201,7 @@ class ClaimReason(StrEnum):
     NONE_FREE = "NoTicketFree"
     NONE_FITS = "NoTicketFits"
     FELL_BACK = "FellBack"
+    NOT_A_CLAIM = "NotAClaim"
 
 
 class TicketPhase(StrEnum):

@@ -62,4 +62,5 @@ CHANGES = Condition(
 
 def not_by(user: str) -> Condition:
     """Everything but what this user writes."""
-    return Condition("not-by-the-manager", f"request.userInfo.username != '{user}'")
+    quoted = user.replace("\\", "\\\\").replace("'", "\\'")
+    return Condition("not-by-the-manager", f"request.userInfo.username != '{quoted}'")

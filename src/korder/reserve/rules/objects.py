@@ -106,6 +106,7 @@ def _container(place: Site) -> dict[str, JSON]:
     return {
         "name": "manager",
         "image": place.image,
+        "command": ["korder"],
         "args": arguments,
         "ports": [
             {"name": "webhook", "containerPort": WEBHOOK_PORT},

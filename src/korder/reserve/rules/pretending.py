@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from korder.api.core import PODS, Pod
 from korder.api.plan import NOTHING, EventType, Notice, Plan
+from korder.api.reserve import ClaimReason
 from korder.reserve.rules import conditions, sentences
 
-REASON = "NotAClaim"
 YOUNG = timedelta(minutes=1)
 """Of an older pod nobody can tell whether its ticket has only gone before it."""
 _ENDED = frozenset({"Succeeded", "Failed"})
@@ -27,7 +27,7 @@ def plan(pod: Pod, now: datetime, *, claims: bool) -> Plan:
     if claims or born is None or now - born > YOUNG or pod.status.phase in _ENDED:
         return NOTHING
     notices = (
-        Notice(PODS, pod, REASON, sentences.output_only(word), EventType.WARNING)
+        Notice(PODS, pod, ClaimReason.NOT_A_CLAIM, sentences.output_only(word), EventType.WARNING)
         for word in words(pod)
     )
     return NOTHING.tell(*notices)
