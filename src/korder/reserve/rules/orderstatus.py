@@ -193,8 +193,10 @@ def report(order: Order, status: OrderStatus) -> tuple[Patch, ...]:
     if status == order.status:
         return ()
     said = msgspec.to_builtins(status)
-    fields = msgspec.structs.fields(status)
-    body: dict[str, JSON] = {field.encode_name: said.get(field.encode_name) for field in fields}
+    body: dict[str, JSON] = {
+        field.encode_name: said.get(field.encode_name, _nothing(status, field.name))
+        for field in msgspec.structs.fields(status)
+    }
     meta = order.metadata
     return (
         Patch(
@@ -206,3 +208,9 @@ def report(order: Order, status: OrderStatus) -> tuple[Patch, ...]:
             resource_version=meta.resource_version,
         ),
     )
+
+
+def _nothing(status: OrderStatus, field: str) -> JSON:
+    """How a field without a value is written: a counter as 0, so that people see a number, the others not at all."""
+    value = getattr(status, field)
+    return 0 if value == 0 and not isinstance(value, bool) else None
