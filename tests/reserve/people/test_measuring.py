@@ -38,6 +38,7 @@ async def test_figures_equal_the_api_after_any_changes_and_a_restart(clock: Cloc
         await cluster.put(an_order("one"), an_order("two").but({"spec": {"paused": True}}))
         alive = set[str]()
         for number in range(120):
+            await cluster.pass_time(0.1)
             name = f"t{rng.randrange(20)}"
             if name in alive and rng.random() < 0.15:
                 await cluster.delete(TICKETS, name)
@@ -80,6 +81,8 @@ async def test_lost_room_and_undone_claims_are_counted_with_their_reason(clock: 
             await become(cluster, name, phase="Reserved")
         await cluster.pass_time(1)
         await become(cluster, "evicted", phase="Pending", reason="Lost")
+        await cluster.pass_time(1)
+        await become(cluster, "evicted", phase="Pending", reason="Lost", message="no room")
         await become(cluster, "stolen", phase="Claiming")
         await cluster.pass_time(1)
         await become(cluster, "stolen", phase="Pending", reason="Lost")
