@@ -123,6 +123,13 @@ def test_a_ticket_made_by_hand_is_told_by_its_own_name() -> None:
     assert history.told().workloads[0].deleted_at == at(1)
 
 
+def test_a_ticket_made_by_hand_for_a_later_day_promises_nothing_yet() -> None:
+    history = Booked(Name("Ticket", "default", "mine"))
+    history.put(a_ticket("mine").but({"status": {"phase": "Pending", "reason": "Scheduled"}}))
+    assert history.told().promises[0].text == "wants no tickets"
+    assert history.told().kept
+
+
 def test_guardians_take_room_and_are_not_told() -> None:
     history = Booked()
     history.put(a_node("node-1"))
