@@ -1,6 +1,8 @@
 """`korder simulate` plays orders: "will Friday fit?", with the orders that would wait, since when, and why."""
 
 from collections.abc import Callable
+from pathlib import Path
+import re
 import subprocess
 
 import pytest
@@ -73,3 +75,12 @@ def test_a_pod_that_asks_where_nobody_has_ordered_waits_and_says_so(quick: Korde
     assert done.returncode == 1
     (promise,) = report.decode(done.stdout.encode()).timeline.promises
     assert promise.text.endswith("There is no order default/spare")
+
+
+def test_everything_that_the_tasks_show_comes_true(quick: Korder) -> None:
+    """The manifests of docs/tasks.md, all at once: every order is held and every pod runs."""
+    page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text()
+    shown = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    done = quick("simulate", "-f", "-", "--nodes", "6", *SHORT, stdin="---\n".join(shown))
+    told = report.decode(done.stdout.encode()).timeline
+    assert (done.returncode, told.verdict) == (0, f"All {len(shown)} promises were kept.")

@@ -30,9 +30,9 @@ MOST_LINES = 40
 _BARS = {
     State.IDLE: ("·", "dim", "none wanted"),
     State.DONE: ("─", "dim", "complete"),
-    State.RUNNING: ("█", "green", "all pods run"),
+    State.RUNNING: ("█", "green", "all there"),
     State.SHORT: ("▒", "yellow", "some are missing"),
-    State.WAITING: ("░", "red", "none runs"),
+    State.WAITING: ("░", "red", "none there"),
     State.FAILED: ("x", "red", "failed"),
 }
 """Sign, colour and meaning; where two states share a cell the later one in this list is shown."""

@@ -1,7 +1,7 @@
 """What docs/reference.md has to say: the fields of orders and tickets, and every word and metric that people can meet."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 import random
@@ -104,19 +104,24 @@ def reasons() -> set[str]:
 def _told() -> Iterator[str]:
     """The reasons of Events that are written out where they are told."""
     for path in (TREE / "src" / "korder" / "reserve").rglob("*.py"):
-        for function in ast.walk(ast.parse(path.read_text())):
+        module = ast.parse(path.read_text())
+        for function in ast.walk(module):
             if isinstance(function, ast.FunctionDef):
-                yield from _told_in(function)
+                yield from _told_in(function, _values(module.body))
 
 
-def _told_in(function: ast.FunctionDef) -> Iterator[str]:
-    values = {
+def _values(nodes: Iterable[ast.AST]) -> dict[str, ast.expr]:
+    return {
         target.id: node.value
-        for node in ast.walk(function)
+        for node in nodes
         if isinstance(node, ast.Assign)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
+
+
+def _told_in(function: ast.FunctionDef, known: dict[str, ast.expr]) -> Iterator[str]:
+    values = {**known, **_values(ast.walk(function))}
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Notice":
             reason: ast.expr = node.args[2]

@@ -11,6 +11,7 @@ from korder.api.reserve import (
     ORDERS,
     REQUIRED_ANNOTATION,
     SCHEDULING_GATE,
+    STANDING_ANNOTATION,
     TICKET_FINALIZER,
     TICKETS,
     Ticket,
@@ -68,6 +69,13 @@ def explained(ticket: Builder[Ticket]) -> Explanation:
             ],
         ),
         (
+            a_case(phase="Reserved", nodeName="n1", activationTime=at(minutes=-50)).annotated(
+                {STANDING_ANNOTATION: "true"}
+            ),
+            "It holds cpu 1 on node n1.",
+            [f"It is renewed in place in 10m, at {at(minutes=10)}."],
+        ),
+        (
             a_case(
                 phase="Claimed",
                 nodeName="n1",
@@ -96,6 +104,7 @@ def explained(ticket: Builder[Ticket]) -> Explanation:
         "refused",
         "starts later",
         "held",
+        "stands for ever",
         "in use",
         "expired",
         "released and retained",

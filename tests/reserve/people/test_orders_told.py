@@ -97,7 +97,11 @@ def test_a_lost_guardian_opens_a_gap_in_its_order() -> None:
     history.ticket(0, "Reserved")
     history.after(100).waits(0)
     history.after(50).ticket(0, "Reserved")
-    assert lines(history.told())[1:] == [f"100 1 of 1 tickets missing for 50s: {NO_ROOM}"]
+    told = history.told()
+    assert lines(told)[1:] == [f"100 1 of 1 tickets missing for 50s: {NO_ROOM}"]
+    waited = told.workloads[0].longest_wait
+    assert waited is not None
+    assert (waited.since, waited.seconds) == (at(100), 50.0)
 
 
 def test_a_paused_order_promises_nothing_and_a_failed_one_says_why() -> None:
@@ -117,6 +121,13 @@ def test_a_ticket_made_by_hand_is_told_by_its_own_name() -> None:
     assert history.told().promises[0].text == "is held"
     history.after(1).drop(str(TICKETS), "mine")
     assert history.told().workloads[0].deleted_at == at(1)
+
+
+def test_a_ticket_made_by_hand_for_a_later_day_promises_nothing_yet() -> None:
+    history = Booked(Name("Ticket", "default", "mine"))
+    history.put(a_ticket("mine").but({"status": {"phase": "Pending", "reason": "Scheduled"}}))
+    assert history.told().promises[0].text == "wants no tickets"
+    assert history.told().kept
 
 
 def test_guardians_take_room_and_are_not_told() -> None:

@@ -175,3 +175,25 @@ async def test_an_explanation_says_what_the_controller_says(clock: Clock):
             told = explainpods.explain(PodQuestion(pod, market, [pod]))
             assert said is not None
             assert told.verdict == f"It waits ({said.reason}): {said.message}"
+
+
+async def test_an_order_shows_numbers_also_where_they_are_zero(clock: Clock):
+    wide: JSON = {"requests": {"cpu": "100"}}
+    order = an_order("o", 2).but({"spec": {"template": {"spec": {"resources": wide}}}})
+    async with scene(clock, *EVERYTHING, nodes=1) as cluster:
+        await cluster.put(order)
+        await settled(cluster, Pending=2)
+        (kind,) = (await served.discover(cluster.client)).find("orders")
+        table = await tables.read(cluster.client, kind, Selection("default"))
+        columns = table.column_definitions
+        shown = dict(zip(tables.titles(columns), tables.cells(columns, table.rows[0]), strict=True))
+        shown.pop("AGE")
+        assert shown == {
+            "NAME": "o",
+            "STRATEGY": "OneTime",
+            "DESIRED": "2",
+            "CURRENT": "2",
+            "AVAILABLE": "0",
+            "CLAIMED": "0",
+            "READY": "False",
+        }

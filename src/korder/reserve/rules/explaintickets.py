@@ -118,8 +118,9 @@ def _reserved(asked: TicketQuestion) -> Explanation:
     left = amounts(usage.remainder(ticket, ticket.status.shared_by))
     shared = f"; {telling.pods_of(ticket)} share it" if ticket.status.shared_by else ""
     facts = list(_end(asked))
-    if ticket.status.message:
-        facts.append(f"{ticket.status.reason}: {ticket.status.message}.")
+    said = ": ".join(filter(None, (ticket.status.reason, ticket.status.message)))
+    if said:
+        facts.append(f"{said.removesuffix('.')}.")
     if asked.order is not None and is_closed(asked.order):
         facts.append(
             f"Nobody can claim it before order {asked.order.metadata.name} has once held"

@@ -102,7 +102,6 @@ _LOSSES = frozenset(
         Reason.GUARDIAN_DELETED,
         Reason.NODE_LOST,
         Reason.STOLEN,
-        Reason.NEVER_BOUND,
     }
 )
 _BYTES = ("memory", "ephemeral-storage", "hugepages-", "storage")

@@ -72,11 +72,12 @@ class Crew:
         waits = filter(None, (self.longest, self.current_wait(at)))
         return max(waits, key=lambda wait: wait.seconds, default=None)
 
-    def make(self, at: datetime, uid: str, name: str) -> None:
+    def make(self, at: datetime, uid: str, name: str) -> Member:
         """A pod comes."""
-        self.members[uid] = self._waiting[uid] = Member(name, at)
+        member = self.members[uid] = self._waiting[uid] = Member(name, at)
         self.unfinished += 1
         self._counts["made"] += 1
+        return member
 
     def explain(self, uid: str, why: str) -> None:
         """A pod has a reason to wait."""

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from korder.api import reserve
 from korder.embedded.simulation.telling.bars import Bar
-from korder.embedded.simulation.telling.crews import Crew, Phase
+from korder.embedded.simulation.telling.crews import Crew, Member, Phase
 from korder.embedded.simulation.telling.gaps import Gap
 from korder.embedded.simulation.telling.goals import Goal
 from korder.embedded.simulation.telling.meters import Division
@@ -122,14 +122,15 @@ class Line:
             self._aimed(at, None if again else before.pods, goal.pods)
         self._judge(at)
 
-    def make(self, at: datetime, uid: str, name: str) -> None:
+    def make(self, at: datetime, uid: str, name: str) -> Member:
         """A pod was made."""
         self._pass(at)
-        self.crew.make(at, uid, name)
+        member = self.crew.make(at, uid, name)
         if self.name.kind == POD:
             self.deleted_at = None
             self._pods = tuple(dict.fromkeys((*self._pods, name)))[:2]
         self._judge(at)
+        return member
 
     def move(self, at: datetime, uid: str, phase: Phase, why: str) -> None:
         """A pod has gone a step, or has another reason to wait."""

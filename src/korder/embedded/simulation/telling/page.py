@@ -31,9 +31,9 @@ _ACROSS = 600
 """How many units a picture is wide."""
 _TICKS = 4
 _STATES = {
-    State.RUNNING: ("r", "all pods run"),
+    State.RUNNING: ("r", "all there"),
     State.SHORT: ("s", "some are missing"),
-    State.WAITING: ("q", "none runs"),
+    State.WAITING: ("q", "none there"),
     State.DONE: ("d", "complete"),
     State.FAILED: ("f", "failed"),
     State.IDLE: ("i", "none wanted"),

@@ -43,24 +43,26 @@ class Tickets:
         if change.after is None:
             self._remove(change, uid)
             return
-        line, phase = self._lines.get(uid), _phase(body)
-        if line is None:
-            if phase is None or phase is Phase.SUCCEEDED:
-                return
-            line = self._lines[uid] = self._find(change)
-            line.make(change.at, uid, change.name)
-        member = line.crew.members[uid]
+        if uid not in self._lines:
+            self._lines[uid] = self._find(change)
+        line, phase = self._lines[uid], _phase(body)
+        member = line.crew.members.get(uid)
+        if member is None and phase in (Phase.WAITS, Phase.RUNS):
+            member = line.make(change.at, uid, change.name)
+        if member is None or phase is None:
+            return
         in_vain = phase is Phase.SUCCEEDED and not member.started
         if in_vain and member.phase is not Phase.SUCCEEDED:
             line.miss(change.at, uid)
-        elif phase is not None:
+        else:
             line.move(change.at, uid, phase, _why(body) if phase is Phase.WAITS else "")
 
     def _remove(self, change: Change, uid: str) -> None:
         line = self._lines.pop(uid, None)
         if line is None:
             return
-        line.remove(change.at, uid, meant=True)
+        if uid in line.crew.members:
+            line.remove(change.at, uid, meant=True)
         if line.name.kind == TICKET:
             line.delete(change.at)
             self._leave(line)
