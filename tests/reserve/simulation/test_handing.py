@@ -91,7 +91,7 @@ def test_a_batch_goes_when_all_its_guardians_are_gone() -> None:
 def test_no_pod_goes_before_the_guardian_of_another_one_is_gone() -> None:
     """The middle row of table 1.15."""
     story = Story(handing.BarrierHolds())
-    batch(story, FULL.offering(cpu="1500m", memory="2Gi", pods="10"))
+    batch(story, FULL)
     story.lose(guardian("t", "g-t"), by=WE)
     story.tell(let_go("web", "t"), by=WE)
     assert story.broken == ["it was let go on node-1 while guardian g-u stood"]

@@ -9,11 +9,12 @@ minutes bring nothing new, so that the cluster can come to rest.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from itertools import chain
 from random import Random
 
-from korder.api import manifests
-from korder.api.reserve import GUARDIAN_LABEL, GUARDIAN_PRIORITY_CLASS
+from korder.api import crd
+from korder.api.reserve import DEFINITIONS, GUARDIAN_LABEL, GUARDIAN_PRIORITY_CLASS
 from korder.embedded.simulation.script import (
     Apply,
     Delete,
@@ -78,11 +79,16 @@ class Booking:
         return self.hours * HOUR
 
 
+@cache
+def _definitions() -> tuple[Manifest, ...]:
+    return tuple(crd.build(each) for each in DEFINITIONS)
+
+
 def surroundings() -> tuple[Manifest, ...]:
     """What must be there before anything runs: our kinds, and the class of guardians."""
     guardians = objects.priority_class(GUARDIAN_PRIORITY_CLASS, 1_000_000)
     return (
-        *manifests.all_crds(),
+        *_definitions(),
         {**guardians, "preemptionPolicy": "Never"},
         objects.priority_class(URGENT, 1_000),
     )

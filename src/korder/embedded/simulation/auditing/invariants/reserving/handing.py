@@ -110,10 +110,10 @@ class BarrierHolds(Invariant):
         ticket = signs.ticket_named_by(pod, view) if signs.is_let_go(change, old, pod) else None
         if ticket is None or pod.metadata.uid not in signs.holders(ticket):
             return
-        node = ticket.status.node_name
-        for other in self._batch(ticket, view):
+        node, batch = ticket.status.node_name, [*self._batch(ticket, view)]
+        for other in batch:
             standing = [g for g in signs.guardians(other, view) if _keeps(g, node, other, ticket)]
-            if standing and not self._has_room(pod, node, change, view):
+            if standing and not self._has_room(pod, batch[1:], change, view):
                 told = f"it was let go on {node} while guardian {standing[0].metadata.name} stood"
                 yield Broken(told, (subject_of(change), *map(signs.about_pod, standing)))
 
@@ -138,9 +138,17 @@ class BarrierHolds(Invariant):
             if pod.status.nominated_node_name == ticket.status.node_name and signs.lives(pod):
                 yield other
 
-    def _has_room(self, pod: Pod, node: str, change: Change, view: View) -> bool:
-        """Whether a pod fits beside everything that is there, as far as one could know."""
-        fits = not view.rooms.bound(node).shortages(noderoom.demand_of(pod))
+    def _has_room(self, pod: Pod, others: Iterable[Ticket], change: Change, view: View) -> bool:
+        """Whether a pod fits beside all that is there and all that is nominated, as far as one could know."""
+        named = signs.ticket_named_by(pod, view)
+        node = named.status.node_name if named is not None else ""
+        room = view.rooms.bound(node)
+        for other in others:
+            claim = other.status.claimed_by
+            waiting = signs.pod_of(claim.uid, view) if claim is not None else None
+            if waiting is not None:
+                room = room.with_pod(noderoom.demand_of(waiting))
+        fits = not room.shortages(noderoom.demand_of(pod))
         return fits or bool(self._taken.of(node, change.at))
 
 
