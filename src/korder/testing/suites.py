@@ -12,16 +12,20 @@ from korder.embedded.simulation.auditing.invariants import catalogue
 from korder.embedded.simulation.auditing.tolerances import tolerance_of
 from korder.embedded.simulation.luck import Chance
 from korder.embedded.simulation.programs import CONTROLLERS, NODES, SCHEDULER
+from korder.embedded.simulation.workloads.booking import Booking
 from korder.embedded.simulation.workloads.traffic import Traffic, traffic
 from korder.embedded.simulation.world import Setup
+from korder.testing import reserving
 
 Suite = Callable[[int, float], Setup]
 
 FAULTS = 0.05
 """Which share of all requests suffers a fault."""
-_PROCESSES = (SCHEDULER, CONTROLLERS, NODES)
+PROCESSES = (SCHEDULER, CONTROLLERS, NODES)
 _CALM = Traffic(nodes=5, pods=6, life=1_200.0)
-_ROUGH = replace(_CALM, load=0.8, troubles=4.0, processes=_PROCESSES)
+_ROUGH = replace(_CALM, load=0.8, troubles=4.0, processes=PROCESSES)
+_BOOKED = Booking()
+_BOOKED_ROUGH = replace(_BOOKED, troubles=4.0, processes=(*PROCESSES, *reserving.REPLICAS))
 
 
 def calm(seed: int, hours: float) -> Setup:
@@ -32,6 +36,16 @@ def calm(seed: int, hours: float) -> Setup:
 def rough(seed: int, hours: float) -> Setup:
     """The same in a crowded cluster, with processes that crash, stop and lose the time, and faults on the wire."""
     return _cluster(seed, replace(_ROUGH, hours=hours), FAULTS)
+
+
+def reserve_calm(seed: int, hours: float) -> Setup:
+    """People who book on machines that come, go and fail, with two replicas of ours; nothing else goes wrong."""
+    return reserving.setup(seed, replace(_BOOKED, hours=hours))
+
+
+def reserve_rough(seed: int, hours: float) -> Setup:
+    """The same, with processes that crash, stop and lose the time, and faults on the wire."""
+    return reserving.setup(seed, replace(_BOOKED_ROUGH, hours=hours), FAULTS)
 
 
 def _cluster(seed: int, wanted: Traffic, faults: float) -> Setup:
@@ -46,4 +60,9 @@ def _cluster(seed: int, wanted: Traffic, faults: float) -> Setup:
     )
 
 
-SUITES: Mapping[str, Suite] = {"calm": calm, "rough": rough}
+SUITES: Mapping[str, Suite] = {
+    "calm": calm,
+    "rough": rough,
+    "reserve-calm": reserve_calm,
+    "reserve-rough": reserve_rough,
+}

@@ -32,7 +32,7 @@ from korder.embedded.simulation.luck import Chance, Luck, Planned, Strike, Unluc
 from korder.embedded.simulation.player import Player
 from korder.embedded.simulation.processes import Process, Program
 from korder.embedded.simulation.programs import cluster_programs
-from korder.embedded.simulation.script import Step
+from korder.embedded.simulation.script import Apply, Manifest, Step
 from korder.embedded.simulation.wire import CALLER, Wire
 from korder.kube.client import Client
 from korder.net.inprocess import InProcessTransport
@@ -51,6 +51,7 @@ class Setup:
 
     Attributes:
         seed: All chance comes from it.
+        present: Manifests of what is there before anything runs, such as definitions of further kinds.
         script: What is done to the cluster, and when.
         length: Simulated seconds until faults end.
         settle: Simulated seconds after that, in which the cluster comes to rest.
@@ -66,6 +67,7 @@ class Setup:
     """
 
     seed: int
+    present: Sequence[Manifest] = ()
     script: Sequence[Step] = ()
     length: float
     settle: float = 600.0
@@ -190,10 +192,12 @@ class _World:
         kinds = script.kinds(self._setup.script) | frozenset(self._setup.kinds)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(Expiry(storage).run())]
+            player = self._player(transport, group)
+            await player.play([Step(0.0, Apply(each)) for each in self._setup.present])
             for program in (*cluster_programs(self._machines, kinds), *self._setup.programs):
                 process = self._process(program, transport, group)
                 tasks.append(group.create_task(self._supervise(process)))
-            tasks.append(group.create_task(self._play(transport, group)))
+            tasks.append(group.create_task(self._play(player)))
             assert self._over is not None  # noqa: S101  it was made above
             violation = await self._over
             for task in tasks:
@@ -231,11 +235,13 @@ class _World:
         await process.run()
         self._end(f"{process.name} broke: {process.broken!r}")
 
-    async def _play(self, transport: InProcessTransport, group: asyncio.TaskGroup) -> None:
+    def _player(self, transport: InProcessTransport, group: asyncio.TaskGroup) -> Player:
         rng = random.Random(f"{self._setup.seed} user")
         wire = Wire("user", transport, group, rng=rng, journal=self._journal)
         client = Client(wire, rng=rng, user_agent="user", field_manager="user")
-        player = Player(client, self._machines, self._processes, group, self._journal)
+        return Player(client, self._machines, self._processes, group, self._journal)
+
+    async def _play(self, player: Player) -> None:
         await player.play(self._setup.script)
         await asyncio.sleep(max(0.0, self._setup.length - asyncio.get_running_loop().time()))
         if isinstance(self._luck, Chance):

@@ -21,6 +21,8 @@ class Pods:
         memory: In mebibytes.
         ends: Annotations that say when their containers end.
         selector: Labels of the nodes they may run on.
+        asks: Annotations by which they ask for something.
+        gates: Who must agree before they are scheduled.
     """
 
     cpu: int
@@ -30,6 +32,8 @@ class Pods:
     ends: Mapping[str, str] = field(default_factory=dict)
     selector: Mapping[str, str] = field(default_factory=dict)
     restarts: str = "Always"
+    asks: Mapping[str, str] = field(default_factory=dict)
+    gates: tuple[str, ...] = ()
 
 
 def priority_class(name: str, value: int) -> Manifest:
@@ -97,9 +101,11 @@ def _template(name: str, pods: Pods) -> Manifest:
         spec["priorityClassName"] = pods.priority
     if pods.selector:
         spec["nodeSelector"] = dict(pods.selector)
+    if pods.gates:
+        spec["schedulingGates"] = [{"name": gate} for gate in pods.gates]
     metadata: Manifest = {"labels": {APP: name}}
-    if pods.ends:
-        metadata["annotations"] = dict(pods.ends)
+    if pods.ends or pods.asks:
+        metadata["annotations"] = {**pods.ends, **pods.asks}
     return {"metadata": metadata, "spec": spec}
 
 

@@ -1,0 +1,1 @@
+"""What is promised of orders, tickets, guardians and claims; only API objects are read, as a user sees them."""

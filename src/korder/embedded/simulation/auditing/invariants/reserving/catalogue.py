@@ -1,0 +1,43 @@
+"""All invariants of orders and tickets; suites add them to those of pods and workloads."""
+
+from korder.embedded.simulation.auditing.invariant import CALM, Invariant, Tolerance
+from korder.embedded.simulation.auditing.invariants.reserving import (
+    guarding,
+    handing,
+    making,
+    owning,
+    resting,
+    timing,
+)
+
+
+def reserving(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
+    """Makes a fresh set for one run."""
+    return (
+        owning.PhasesInOrder(),
+        owning.OneTicketEach(),
+        owning.OneOwner(),
+        owning.OwnersStay(tolerance),
+        owning.OnlyTheNamedGo(tolerance),
+        guarding.ReservedWhenBound(tolerance),
+        guarding.ReservedIsGuarded(tolerance),
+        guarding.NoStrayGuardians(tolerance),
+        guarding.GuardiansAreKept(),
+        guarding.ClaimsAreLive(tolerance),
+        handing.ClaimsEnd(tolerance),
+        handing.DeadlinesStand(),
+        handing.NominatedFirst(),
+        handing.BarrierHolds(tolerance),
+        handing.ClaimedWhereHeld(tolerance),
+        timing.TicketsExpire(tolerance),
+        timing.TicketsGo(tolerance),
+        timing.EndsAreDated(tolerance),
+        timing.ClocksAreTrue(tolerance),
+        timing.StartsAreKept(tolerance),
+        timing.FiringsAreKept(tolerance),
+        making.NamesAreNew(),
+        making.NoTicketTooMany(tolerance),
+        resting.OrdersSettle(),
+        resting.NodesAreCovered(),
+        resting.NobodyWaitsForWhatIsFree(),
+    )

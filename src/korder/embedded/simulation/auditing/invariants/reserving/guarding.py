@@ -1,0 +1,196 @@
+"""Guardians: a ticket is Reserved only while one holds its room, and none is left when there is nothing to hold for."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from korder.api import core
+from korder.api.core import NODES, PODS, Pod
+from korder.api.meta import Key
+from korder.api.quantity import Quantity
+from korder.api.reserve import TICKETS, Ticket, TicketPhase
+from korder.embedded.simulation.auditing.invariant import (
+    CALM,
+    Broken,
+    Finding,
+    Invariant,
+    Tolerance,
+)
+from korder.embedded.simulation.auditing.invariants.reserving import signs
+from korder.embedded.simulation.auditing.invariants.reserving.holdings import Holdings
+from korder.embedded.simulation.auditing.lasting import Lasting
+from korder.embedded.simulation.auditing.recent import Recent
+from korder.embedded.simulation.auditing.view import View
+from korder.embedded.simulation.changes import Change, Subject, subject_of
+
+
+class ReservedWhenBound(Invariant):
+    """A guardian that was lost a moment ago may be still believed in."""
+
+    name = "reserved-when-bound"
+    promise = "A ticket becomes Reserved only when a guardian of it is bound, and on that guardian's node."
+    resources = (TICKETS, PODS)
+
+    def __init__(self, tolerance: Tolerance = CALM) -> None:
+        self._former: Recent[str, Pod] = Recent(tolerance.stale)
+
+    def check(self, change: Change, view: View) -> Iterable[Finding]:
+        was, pod = view.both(PODS)
+        held = was is not None and signs.is_guardian(was) and bool(was.spec.node_name)
+        if was is not None and held and (pod is None or not signs.holds(pod)):
+            for ref in was.metadata.owner_references:
+                self._former.ended(ref.uid, was, change.at)
+        old, new = view.both(TICKETS)
+        if new is None or new.status.phase is not TicketPhase.RESERVED:
+            return
+        if old is not None and _place(old) == _place(new):
+            return
+        standing = [*signs.guardians(new, view), *self._former.of(new.metadata.uid, change.at)]
+        places = {each.spec.node_name for each in standing if each.spec.node_name}
+        if new.status.node_name not in places:
+            where = ", ".join(sorted(places)) or "no node"
+            told = f"it is Reserved on node {new.status.node_name or 'none'}, its guardians are on {where}"
+            yield Broken(told, (subject_of(change),))
+
+
+def _place(ticket: Ticket) -> tuple[TicketPhase | None, str]:
+    return ticket.status.phase, ticket.status.node_name
+
+
+class ReservedIsGuarded(Lasting):
+    """While a guardian moves there are two for a moment; a second one that waits for room may wait."""
+
+    name = "reserved-is-guarded"
+    promise = "A Reserved ticket has exactly one bound guardian, with what is left of the ticket."
+    resources = (TICKETS, PODS)
+
+    def __init__(self, tolerance: Tolerance = CALM) -> None:
+        super().__init__(tolerance)
+        self._holdings = Holdings()
+
+    def concerned(self, change: Change, view: View) -> Iterable[Subject]:
+        return self._holdings.touched(change, view)
+
+    def wrong(self, subject: Subject, view: View) -> str:
+        ticket = signs.ticket_at(subject, view)
+        if ticket is None or signs.is_going(ticket):
+            return ""
+        if ticket.status.phase is not TicketPhase.RESERVED:
+            return ""
+        bound = [pod for pod in signs.guardians(ticket, view) if signs.holds(pod)]
+        if len(bound) != 1:
+            return f"it is Reserved with {len(bound)} bound guardians"
+        held, left = signs.asked_by(bound[0]), signs.left(ticket)
+        if held != left:
+            return f"its guardian holds {_told(held)} instead of {_told(left)}"
+        return ""
+
+
+class NoStrayGuardians(Lasting):
+    """A guardian that comes back for a ticket whose pod is ending is no stray; one that cannot end on a lost node is no fault."""
+
+    name = "no-stray-guardians"
+    promise = "There is no guardian without a ticket that has room to hold."
+    resources = (TICKETS, PODS)
+
+    def __init__(self, tolerance: Tolerance = CALM) -> None:
+        super().__init__(tolerance)
+        self._holdings = Holdings()
+
+    def concerned(self, change: Change, view: View) -> Iterable[Subject]:
+        if change.resource == str(PODS):
+            yield subject_of(change)
+        for subject in self._holdings.touched(change, view):
+            ticket = signs.ticket_at(subject, view) or view.both(TICKETS)[0]
+            if ticket is not None:
+                yield from map(signs.about_pod, signs.guardians(ticket, view))
+
+    def wrong(self, subject: Subject, view: View) -> str:
+        pod = view.of(PODS).get(Key(subject.namespace, subject.name))
+        if pod is None or not signs.is_guardian(pod) or signs.is_going(pod):
+            return ""
+        ticket = signs.guarded(pod, view)
+        if ticket is None:
+            return "its ticket is gone"
+        if ticket.status.phase in signs.ENDED:
+            return f"its ticket has {ticket.status.phase}"
+        if ticket.status.phase is TicketPhase.CLAIMED and not signs.left(ticket):
+            return "its ticket is used up by the pods that share it"
+        users = [signs.pod_of(uid, view) for uid in signs.holders(ticket)]
+        if ticket.status.phase is TicketPhase.CLAIMED and ticket.spec.allocate_once:
+            return (
+                "its ticket is Claimed by a pod that lives" if any(map(signs.lives, users)) else ""
+            )
+        return ""
+
+
+class GuardiansAreKept(Invariant):
+    """Judged are guardians that were made after the ticket's last hand-over: those before it may be meant by a request on its way."""
+
+    name = "guardians-are-kept"
+    promise = "We delete no guardian that alone holds the room of a ticket which nobody takes."
+    resources = (TICKETS, PODS)
+    reads = (NODES,)
+
+    def __init__(self) -> None:
+        self._moved: dict[str, datetime] = {}
+
+    def check(self, change: Change, view: View) -> Iterable[Finding]:
+        old, new = view.both(TICKETS)
+        if old is not None and new is None:
+            self._moved.pop(old.metadata.uid, None)
+        elif old is not None and new is not None and _stands(old) is not _stands(new):
+            self._moved[new.metadata.uid] = change.at
+        was, pod = view.both(PODS)
+        if was is None or not signs.is_guardian(was) or not signs.holds(was):
+            return
+        if (pod is None or signs.is_going(pod)) and signs.is_ours(change):
+            yield from self._deleted(was, change, view)
+
+    def _deleted(self, pod: Pod, change: Change, view: View) -> Iterable[Finding]:
+        ticket = signs.guarded(pod, view)
+        if ticket is None or not _stands(ticket):
+            return
+        moved, made = self._moved.get(ticket.metadata.uid), pod.metadata.creation_timestamp
+        if moved is not None and (made is None or made.timestamp() <= int(moved.timestamp())):
+            return
+        others = [each for each in signs.guardians(ticket, view) if signs.holds(each)]
+        node = view.of(NODES).get(Key("", pod.spec.node_name))
+        calm = node is not None and core.is_ready(node) and not node.spec.unschedulable
+        same = signs.asked_by(pod) == signs.left(ticket)
+        if calm and same and not others:
+            told = f"it was deleted on node {pod.spec.node_name} while its ticket was Reserved"
+            yield Broken(told, (subject_of(change), signs.about(ticket)))
+
+
+def _stands(ticket: Ticket) -> bool:
+    """Whether a ticket is Reserved and nothing is under way."""
+    return ticket.status.phase is TicketPhase.RESERVED and not signs.is_going(ticket)
+
+
+class ClaimsAreLive(Lasting):
+    """A pod whose deletion has begun still takes its room, so its ticket may wait for its end."""
+
+    name = "claims-are-live"
+    promise = "No ticket is Claimed or shared by a pod that is gone or has ended."
+    resources = (TICKETS, PODS)
+
+    def __init__(self, tolerance: Tolerance = CALM) -> None:
+        super().__init__(tolerance)
+        self._holdings = Holdings()
+
+    def concerned(self, change: Change, view: View) -> Iterable[Subject]:
+        return self._holdings.touched(change, view)
+
+    def wrong(self, subject: Subject, view: View) -> str:
+        ticket = signs.ticket_at(subject, view)
+        if ticket is None or ticket.status.phase is TicketPhase.CLAIMING:
+            return ""
+        for uid in sorted(signs.holders(ticket)):
+            pod = signs.pod_of(uid, view)
+            if pod is None or core.is_finished(pod):
+                return f"it is {ticket.status.phase} by a pod that is {'gone' if pod is None else 'over'} (UID {uid})"
+        return ""
+
+
+def _told(amounts: Mapping[str, Quantity]) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in sorted(amounts.items())) or "nothing"

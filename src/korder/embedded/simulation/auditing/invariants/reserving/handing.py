@@ -1,0 +1,186 @@
+"""The hand-over of a node's room, from guardians to the pods that claim it: nobody else gets in between.
+
+A batch is what is under way on a node: pods of Claiming tickets that are nominated to it and not let go yet. On a node with room for a
+pod beside its guardian there is no gap to guard, so there a pod may go first.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from korder.api import noderoom
+from korder.api.core import NODES, PODS, Pod
+from korder.api.reserve import TICKETS, Ticket, TicketPhase
+from korder.embedded.simulation.auditing.invariant import (
+    CALM,
+    Broken,
+    Finding,
+    Invariant,
+    Tolerance,
+)
+from korder.embedded.simulation.auditing.invariants.reserving import signs
+from korder.embedded.simulation.auditing.punctual import Punctual
+from korder.embedded.simulation.auditing.recent import Recent
+from korder.embedded.simulation.auditing.view import View
+from korder.embedded.simulation.changes import Change, subject_of
+
+
+class ClaimsEnd(Punctual[Ticket]):
+    """A claim has a deadline from its first moment, so the deadline cannot be missing."""
+
+    name = "claims-end"
+    promise = "A hand-over is over at its deadline, done or undone."
+    kind = TICKETS
+    deed = "done or undone"
+
+    def due(self, obj: Ticket) -> datetime | None:
+        if obj.status.phase is not TicketPhase.CLAIMING or signs.is_going(obj):
+            return None
+        return obj.status.claim_deadline or obj.metadata.creation_timestamp
+
+    def done(self, obj: Ticket) -> bool:
+        return obj.status.phase is not TicketPhase.CLAIMING
+
+    def may_be_early(self, obj: Ticket, change: Change, view: View) -> bool:
+        del obj, change, view
+        return True
+
+
+class DeadlinesStand(Invariant):
+    """Else a hand-over could be put off for ever."""
+
+    name = "deadlines-stand"
+    promise = "The deadline of a hand-over does not move."
+    resources = (TICKETS,)
+
+    def check(self, change: Change, view: View) -> Iterable[Finding]:
+        old, new = view.both(TICKETS)
+        if old is None or new is None or signs.holders(old) != signs.holders(new):
+            return
+        both = old.status.phase, new.status.phase
+        was, now = old.status.claim_deadline, new.status.claim_deadline
+        if both == (TicketPhase.CLAIMING, TicketPhase.CLAIMING) and was != now:
+            yield Broken(f"its deadline moved from {was} to {now}", (subject_of(change),))
+
+
+class NominatedFirst(Invariant):
+    """The scheduler keeps the gap for whom it knows to be nominated; a pod that has a node or is ending needs no gap."""
+
+    name = "nominated-first"
+    promise = "A guardian goes for the sake of a pod only when the pod is nominated to its node."
+    resources = (PODS,)
+    reads = (TICKETS,)
+
+    def check(self, change: Change, view: View) -> Iterable[Finding]:
+        was, now = view.both(PODS)
+        if was is None or not signs.is_guardian(was) or not signs.holds(was):
+            return
+        if not signs.is_ours(change) or (now is not None and not signs.is_going(now)):
+            return
+        ticket = signs.guarded(was, view)
+        if ticket is None or ticket.status.phase is not TicketPhase.CLAIMING:
+            return
+        claim = ticket.status.claimed_by
+        pod = signs.pod_of(claim.uid, view) if claim is not None else None
+        if pod is None or not signs.lives(pod) or pod.spec.node_name:
+            return
+        if pod.status.nominated_node_name != was.spec.node_name:
+            told = f"it left node {was.spec.node_name} while pod {pod.metadata.name} was not nominated to it"
+            yield Broken(told, (subject_of(change), signs.about_pod(pod), signs.about(ticket)))
+
+
+class BarrierHolds(Invariant):
+    """Spec 1.15. What a pod took a moment ago nobody may have known yet."""
+
+    name = "barrier-holds"
+    promise = "No pod is let go on a full node while a guardian of its batch exists."
+    resources = (PODS, TICKETS)
+    reads = (NODES,)
+
+    def __init__(self, tolerance: Tolerance = CALM) -> None:
+        self._taken: Recent[str, None] = Recent(tolerance.stale)
+        self._claiming: dict[str, dict[str, None]] = {}
+
+    def check(self, change: Change, view: View) -> Iterable[Finding]:
+        self._note(view)
+        old, pod = view.both(PODS)
+        if pod is None:
+            return
+        if pod.spec.node_name and (old is None or not old.spec.node_name):
+            self._taken.ended(pod.spec.node_name, None, change.at)
+        ticket = signs.ticket_named_by(pod, view) if signs.is_let_go(change, old, pod) else None
+        if ticket is None or pod.metadata.uid not in signs.holders(ticket):
+            return
+        node, batch = ticket.status.node_name, [*self._batch(ticket, view)]
+        for other in batch:
+            standing = [g for g in signs.guardians(other, view) if _keeps(g, node, other, ticket)]
+            if standing and not self._has_room(pod, batch[1:], change, view):
+                told = f"it was let go on {node} while guardian {standing[0].metadata.name} stood"
+                yield Broken(told, (subject_of(change), *map(signs.about_pod, standing)))
+
+    def _note(self, view: View) -> None:
+        old, new = view.both(TICKETS)
+        for ticket in (old, new):
+            if ticket is not None:
+                self._claiming.get(ticket.status.node_name, {}).pop(ticket.metadata.uid, None)
+        if new is not None and new.status.phase is TicketPhase.CLAIMING:
+            self._claiming.setdefault(new.status.node_name, {})[new.metadata.uid] = None
+
+    def _batch(self, ticket: Ticket, view: View) -> Iterable[Ticket]:
+        """The ticket itself, and those of its node whose pods are nominated and still wait."""
+        yield ticket
+        for uid in self._claiming.get(ticket.status.node_name, {}):
+            subject = view.bearer(uid)
+            other = signs.ticket_at(subject, view) if subject is not None else None
+            claim = other.status.claimed_by if other is not None else None
+            pod = signs.pod_of(claim.uid, view) if claim is not None else None
+            if other is None or pod is None or other is ticket or not signs.is_gated(pod):
+                continue
+            if pod.status.nominated_node_name == ticket.status.node_name and signs.lives(pod):
+                yield other
+
+    def _has_room(self, pod: Pod, others: Iterable[Ticket], change: Change, view: View) -> bool:
+        """Whether a pod fits beside all that is there and all that is nominated, as far as one could know."""
+        named = signs.ticket_named_by(pod, view)
+        node = named.status.node_name if named is not None else ""
+        room = view.rooms.bound(node)
+        for other in others:
+            claim = other.status.claimed_by
+            waiting = signs.pod_of(claim.uid, view) if claim is not None else None
+            if waiting is not None:
+                room = room.with_pod(noderoom.demand_of(waiting))
+        fits = not room.shortages(noderoom.demand_of(pod))
+        return fits or bool(self._taken.of(node, change.at))
+
+
+def _keeps(guardian: Pod, node: str, other: Ticket, ticket: Ticket) -> bool:
+    """Whether a guardian takes room of the batch; the smaller one of a shared ticket belongs there."""
+    if other is ticket and not ticket.spec.allocate_once:
+        return signs.asked_by(guardian) != signs.left(ticket) and guardian.spec.node_name == node
+    return guardian.spec.node_name == node
+
+
+class ClaimedWhereHeld(Invariant):
+    """A pod that has just ended may still be taken for one that runs."""
+
+    name = "claimed-where-held"
+    promise = "A ticket becomes Claimed when its pod is on the ticket's node, and not before."
+    resources = (TICKETS, PODS)
+
+    def __init__(self, tolerance: Tolerance = CALM) -> None:
+        self._gone: Recent[str, str] = Recent(tolerance.stale)
+
+    def check(self, change: Change, view: View) -> Iterable[Finding]:
+        was, pod = view.both(PODS)
+        if was is not None and pod is None:
+            self._gone.ended(was.metadata.uid, was.spec.node_name, change.at)
+        old, new = view.both(TICKETS)
+        if new is None or new.status.phase is not TicketPhase.CLAIMED:
+            return
+        known = signs.holders(old) if old and old.status.phase is TicketPhase.CLAIMED else set()
+        for uid in sorted(signs.holders(new) - known):
+            owner = signs.pod_of(uid, view)
+            places = {owner.spec.node_name} if owner else {*self._gone.of(uid, change.at)}
+            if new.status.node_name not in places:
+                where = ", ".join(sorted(places)) or "none"
+                told = f"it is Claimed on node {new.status.node_name}, its pod is on {where}"
+                yield Broken(told, (subject_of(change),))

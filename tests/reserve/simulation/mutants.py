@@ -1,0 +1,181 @@
+"""The reserve domain broken on purpose, each time in one place: what simulation must find.
+
+A mutant is a function that patches the domain while a run is played. Where a fault shows in what is written, plans are changed on their way
+from a controller to the server; elsewhere one method of a rule is replaced.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+import inspect
+from typing import Any
+
+import pytest
+
+from korder.api.core import PODS, Pod
+from korder.api.meta import Key, ObjectMeta
+from korder.api.plan import Delete, Patch, Plan, Step
+from korder.api.reserve import TICKETS, Ticket
+from korder.reserve.controllers.handovers import HandOvers
+from korder.reserve.controllers.tickets import Tickets, _references
+from korder.reserve.rules import handover, holding, orderplan, ticketplan
+from korder.reserve.rules.accounting import Account
+from korder.reserve.rules.handover import Member
+from korder.reserve.rules.orderplan import Books
+from korder.reserve.rules.picture import Picture
+from korder.runtime.manager import Manager
+
+Change = Callable[[Plan], Plan]
+Turn = Callable[[Key, datetime], Plan | Awaitable[Plan]]
+
+
+def tampered(patch: pytest.MonkeyPatch, names: Iterable[str], change: Change) -> None:
+    """Changes all plans of some controllers before they are applied."""
+    honest, chosen = Manager.controller, frozenset(names)
+
+    def controller(manager: Manager, name: str, turn: Turn, **options: Any) -> Any:
+        async def changed(key: Key, now: datetime) -> Plan:
+            plan = turn(key, now)
+            return change(await plan if inspect.isawaitable(plan) else plan)
+
+        return honest(manager, name, changed if name in chosen else turn, **options)
+
+    patch.setattr(Manager, "controller", controller)
+
+
+def steps(change: Callable[[Step], Step]) -> Change:
+    """Changes every step of a plan."""
+    return lambda plan: replace(plan, stages=tuple(tuple(map(change, s)) for s in plan.stages))
+
+
+def claims_without_precondition(patch: pytest.MonkeyPatch) -> None:
+    def blind(step: Step) -> Step:
+        ours = isinstance(step, Patch) and step.kind == TICKETS
+        return replace(step, resource_version="") if ours else step
+
+    tampered(patch, ["claims"], steps(blind))
+
+
+def knows_pods_by_name(patch: pytest.MonkeyPatch) -> None:
+    def member(self: HandOvers, ticket: Ticket) -> Member:
+        guardians = tuple(self._pods.reader.where("handovers.ticket", ticket.metadata.uid))
+        by = ticket.status.claimed_by
+        pod = self._pods.reader.get(Key(by.namespace, by.name)) if by is not None else None
+        return Member(ticket, pod, guardians)
+
+    async def users(self: Tickets, ticket: Ticket) -> dict[str, Pod]:
+        found = (
+            (ref.uid, self._pods.reader.get(Key(ref.namespace, ref.name)))
+            for ref in _references(ticket)
+        )
+        return {uid: pod for uid, pod in found if pod is not None}
+
+    patch.setattr(HandOvers, "_member", member)
+    patch.setattr(Tickets, "_users", users)
+
+
+def skips_the_barrier(patch: pytest.MonkeyPatch) -> None:
+    def advance(self: handover._Turn, members: list[tuple[Member, Pod]]) -> None:
+        for member, pod in members:
+            if member.standing:
+                self._end_all(member.standing)
+            else:
+                self._open(member, pod)
+
+    patch.setattr(handover._Turn, "advance", advance)
+
+
+def does_not_nominate(patch: pytest.MonkeyPatch) -> None:
+    def silent(step: Step) -> Step:
+        if not isinstance(step, Patch) or step.subresource != "status" or step.kind != PODS:
+            return step
+        body: Any = step.body
+        status = {
+            name: value for name, value in body["status"].items() if name != "nominatedNodeName"
+        }
+        return replace(step, body={"status": status})
+
+    tampered(patch, ["handovers"], steps(silent))
+
+
+def lets_go_before_the_guardian_is_gone(patch: pytest.MonkeyPatch) -> None:
+    def begin(self: handover._Turn, members: list[tuple[Member, Pod]]) -> None:
+        for member, pod in members:
+            self._open(member, pod)
+
+    patch.setattr(handover._Turn, "begin", begin)
+
+
+def deletes_guardians_by_name(patch: pytest.MonkeyPatch) -> None:
+    def anyone(step: Step) -> Step:
+        ours = isinstance(step, Delete) and step.kind == PODS
+        return replace(step, uid="") if ours else step
+
+    tampered(patch, ["tickets", "handovers"], steps(anyone))
+
+
+def forgets_when_tickets_expire(patch: pytest.MonkeyPatch) -> None:
+    tampered(patch, ["tickets"], lambda plan: replace(plan, wake_at=None))
+
+
+def counts_the_ttl_from_now(patch: pytest.MonkeyPatch) -> None:
+    def aftermath(picture: Picture, now: datetime) -> Plan:
+        if picture.guardians:
+            return picture.dismissal(picture.guardians, now)
+        seconds = picture.ticket.spec.lifecycle.ttl_seconds_after_finished
+        return Plan().wake(now + timedelta(seconds=seconds + 1))
+
+    patch.setattr(ticketplan, "_aftermath", aftermath)
+
+
+def reserves_before_the_guardian_is_bound(patch: pytest.MonkeyPatch) -> None:
+    honest = holding._held
+
+    def held(picture: Picture, left: Any, now: datetime) -> Plan:
+        made = [pod for pod in picture.live if not pod.spec.node_name]
+        return holding._guarded(picture, made[0], now) if made else honest(picture, left, now)
+
+    patch.setattr(holding, "_held", held)
+
+
+def names_tickets_by_their_number(patch: pytest.MonkeyPatch) -> None:
+    def numbers(picture: Any, books: Books, account: Account, wanted: int) -> frozenset[int]:
+        first = len(picture.tickets)
+        books.next_index = max(books.next_index, first + wanted)
+        return frozenset(range(first, first + wanted))
+
+    patch.setattr(orderplan, "_numbers", numbers)
+
+
+def misses_pods_that_vanish_while_it_is_down(patch: pytest.MonkeyPatch) -> None:
+    """It releases a ticket when it has seen its pod before; what it has never seen it takes for alive."""
+    honest, seen = Tickets._users, dict[Tickets, set[str]]()
+
+    async def users(self: Tickets, ticket: Ticket) -> dict[str, Pod]:
+        found = await honest(self, ticket)
+        known = seen.setdefault(self, set())
+        known.update(found)
+        for reference in _references(ticket):
+            if reference.uid not in known:
+                found[reference.uid] = Pod(metadata=ObjectMeta(uid=reference.uid))
+        return found
+
+    patch.setattr(Tickets, "_users", users)
+
+
+def counts_a_refill_twice(patch: pytest.MonkeyPatch) -> None:
+    """It remembers how many tickets it has asked for instead of reading it, and writes its books over whatever is there."""
+    honest, asked = orderplan._numbers, dict[tuple[str, str], int]()
+
+    def numbers(picture: Any, books: Books, account: Account, wanted: int) -> frozenset[int]:
+        meta = picture.order.metadata
+        at = meta.uid, meta.resource_version
+        more = asked[at] = asked.get(at, 0) + wanted
+        return honest(picture, books, account, more)
+
+    def blind(step: Step) -> Step:
+        ours = isinstance(step, Patch) and step.subresource == "status"
+        return replace(step, resource_version="") if ours else step
+
+    patch.setattr(orderplan, "_numbers", numbers)
+    tampered(patch, ["orders"], steps(blind))
