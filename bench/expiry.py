@@ -34,6 +34,8 @@ AT_ONCE = int(os.environ.get("KORDER_BENCH_TICKETS", "1000"))
 ROUNDS = int(os.environ.get("KORDER_BENCH_ROUNDS", "3"))
 _EDITS_PER_SECOND = 100
 """How fast durations are edited at least, so that the last edit is before the first end."""
+_STEP = 100
+"""After how many ends there is news."""
 _MARGIN = timedelta(seconds=20)
 _now = SystemClock().now
 
@@ -88,9 +90,9 @@ async def _lateness(
         await in_lanes(lambda each: _end_at(cluster, *each), due.values())
         if _now() > ends[0]:
             raise RuntimeError("the durations were edited too slowly: the first end was over")
-        for count in range(0, len(due), 500):
-            tell(f"expiry-spread: {count} of {len(due)} tickets have ended")
+        for count in range(_STEP, len(due), _STEP):
             await expired.all(count)
+            tell(f"expiry-spread: {count} of {len(due)} tickets have ended")
         await expired.all(len(due))
         offset = _now().timestamp() - perf_counter()
     return [expired.seen[name] + offset - end.timestamp() for name, (_, end) in due.items()]

@@ -1,4 +1,7 @@
-"""korder itself on a cluster that is measured, as users run it: `korder install` with webhooks, `korder manager` as a process with its own rights."""
+"""korder itself on a cluster that is measured, as users run it: `korder install` with webhooks, `korder manager` as a process with its own rights.
+
+It leads without election: on a machine that others keep busy it would lose the lease for reasons that nobody wants to measure.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -50,7 +53,6 @@ async def managed(plane: ControlPlane) -> AsyncIterator[Measured]:
             *(sys.executable, "-m", "korder", "manager"),
             f"--kubeconfig={await _account(plane)}",
             f"--lease-namespace={NAMESPACE}",
-            "--leader-elect",
             f"--webhook-bind-address={LOOPBACK}:{webhooks}",
             f"--health-probe-bind-address={LOOPBACK}:{probes}",
             f"--metrics-bind-address={LOOPBACK}:{metrics}",
@@ -60,11 +62,21 @@ async def managed(plane: ControlPlane) -> AsyncIterator[Measured]:
     )
     await process.start()
     try:
-        yield Measured(process, metrics)
+        async with asyncio.TaskGroup() as group:
+            watch = group.create_task(_outlive(process))
+            yield Measured(process, metrics)
+            watch.cancel()
     finally:
         await process.stop()
     for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
         await plane.kubectl("delete", kind, "--all")
+
+
+async def _outlive(process: Process) -> None:
+    """Ends the run if the manager ends before it: nothing would come of waiting."""
+    while process.pid is not None:
+        await asyncio.sleep(1.0)
+    raise RuntimeError(f"the manager has ended: {process.log.read_text().splitlines()[-1]}")
 
 
 async def _korder(*args: str) -> None:
