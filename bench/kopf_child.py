@@ -206,4 +206,6 @@ async def main(namespace: str) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
+    # It is cut off at its end, of which the loop would tell.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     uvloop.run(main(sys.argv[2]))
