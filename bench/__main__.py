@@ -4,7 +4,19 @@ import sys
 
 from rich.console import Console
 
-from bench import embedded, fanout, informer_list, micro, simulation, storage, watchers
+from bench import (
+    claims,
+    daemonsets,
+    embedded,
+    expiry,
+    fanout,
+    informer_list,
+    micro,
+    orders,
+    simulation,
+    storage,
+    watchers,
+)
 from bench.table import publish
 
 BENCHMARKS = {
@@ -20,6 +32,12 @@ BENCHMARKS = {
     ("simulate-day",): simulation.day,
     ("simulate-nodes",): simulation.nodes,
     ("simulate-memory",): simulation.memory,
+    ("order-1000", "order-writes", "kopf-order"): orders.measure,
+    ("claim-room",): claims.room,
+    ("claim-full", "claim-full-p99"): claims.full,
+    ("daemonset-nodes",): daemonsets.nodes,
+    ("manager-memory", "expiry-spread"): expiry.spread,
+    ("expiry-burst",): expiry.burst,
     ("storage-create",): storage.create,
     ("storage-list",): storage.list_pages,
     ("storage-watchers",): storage.watchers,

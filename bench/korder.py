@@ -1,0 +1,112 @@
+"""korder itself on a cluster that is measured, as users run it: `korder install` with webhooks, `korder manager` as a process with its own rights.
+
+It leads without election: on a machine that others keep busy it would lose the lease for reasons that nobody wants to measure.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+import re
+import sys
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from korder.net.client import HttpTransport
+from korder.net.http import Request, Unreachable
+from korder.net.ports import LOOPBACK, free_ports
+from korder.reserve.rules.site import MANAGER, NAMESPACE
+from korder.testing.controlplane import ControlPlane
+from korder.testing.processes import Process
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A manager that runs."""
+
+    process: Process
+    metrics: int
+
+    async def writes(self) -> float:
+        """What its controllers have sent so far; Events are not among it."""
+        text = (await _ask(self.metrics, "/metrics"))[1].decode()
+        families = text_string_to_metric_families(text)
+        sent = next(family for family in families if family.name == "korder_writes")
+        return sum(each.value for each in sent.samples if each.name.endswith("_total"))
+
+    def memory(self) -> float:
+        """The most memory it had, in MB."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1024
+
+
+@asynccontextmanager
+async def managed(plane: ControlPlane) -> AsyncIterator[Measured]:
+    """Installs korder, runs a manager while the block does, and takes the doors away again, since nobody answers them afterwards."""
+    webhooks, probes, metrics = free_ports(3)
+    site = ("--admission=webhook", f"--webhook-url=https://{LOOPBACK}:{webhooks}")
+    await _korder("install", f"--kubeconfig={plane.kubeconfig()}", *site)
+    process = Process(
+        "korder manager",
+        (
+            *(sys.executable, "-m", "korder", "manager"),
+            f"--kubeconfig={await _account(plane)}",
+            f"--lease-namespace={NAMESPACE}",
+            f"--webhook-bind-address={LOOPBACK}:{webhooks}",
+            f"--health-probe-bind-address={LOOPBACK}:{probes}",
+            f"--metrics-bind-address={LOOPBACK}:{metrics}",
+        ),
+        log=plane.folder / "manager.log",
+        is_ready=lambda: _is_ready(probes),
+    )
+    await process.start()
+    try:
+        async with asyncio.TaskGroup() as group:
+            watch = group.create_task(_outlive(process))
+            yield Measured(process, metrics)
+            watch.cancel()
+    finally:
+        await process.stop()
+    for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
+        await plane.kubectl("delete", kind, "--all")
+
+
+async def _outlive(process: Process) -> None:
+    """Ends the run if the manager ends before it: nothing would come of waiting."""
+    while process.pid is not None:
+        await asyncio.sleep(1.0)
+    raise RuntimeError(f"the manager has ended: {process.log.read_text().splitlines()[-1]}")
+
+
+async def _korder(*args: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "korder", *args), stdout=asyncio.subprocess.DEVNULL
+    )
+    if await process.wait():
+        raise RuntimeError(f"korder {args[0]} ended with {process.returncode}")
+
+
+async def _account(plane: ControlPlane) -> Path:
+    """A kubeconfig of the manager's service account."""
+    token = (await plane.kubectl("create", "token", MANAGER, "-n", NAMESPACE)).strip()
+    config = plane.folder / "manager.kubeconfig"
+    config.write_text(re.sub(r"token: .*", f"token: {token}", plane.kubeconfig().read_text()))
+    return config
+
+
+async def _is_ready(port: int) -> bool:
+    try:
+        status, _ = await _ask(port, "/readyz")
+    except Unreachable:
+        return False
+    return status == 200
+
+
+async def _ask(port: int, path: str) -> tuple[int, bytes]:
+    transport = HttpTransport(f"http://{LOOPBACK}:{port}")
+    try:
+        async with await transport.send(Request("GET", path)) as answer:
+            return answer.status, await answer.read()
+    finally:
+        await transport.close()

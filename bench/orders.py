@@ -1,0 +1,79 @@
+"""An order of a thousand tickets: as fast as bare pods, how many writes it takes, and how fast another framework is.
+
+Each round has a cluster of its own. There a bare client makes a thousand pods, 32 at a time, then korder holds a thousand tickets, then the
+operator of `kopf_child` does. The clock runs from the first request until the last pod is bound, or the last ticket Reserved, as
+somebody sees who watches. Events are on.
+"""
+
+import asyncio
+from collections.abc import Iterator
+import os
+from statistics import median
+from time import perf_counter
+
+from bench.cluster import REQUESTS, Cluster, a_cluster, a_helper, a_witness, bare_pods
+from bench.korder import managed
+from bench.micro import Tell
+from bench.table import Row
+from korder.api.meta import JSON
+from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
+
+TICKETS_MADE = int(os.environ.get("KORDER_BENCH_TICKETS", "1000"))
+NODES = 20
+ROUNDS = int(os.environ.get("KORDER_BENCH_ROUNDS", "3"))
+WRITES = 4.0
+"""Writes for a ticket that is held."""
+
+
+def measure(tell: Tell) -> Iterator[Row]:
+    """Yields the times of ours and of the operator on kopf, and our writes for a ticket."""
+    rounds = [asyncio.run(_round(tell, turn)) for turn in range(ROUNDS)]
+    bare, ours, foreign, writes = zip(*rounds, strict=True)
+    yield Row("order-1000", median(ours), "s", median(bare), 2.0)
+    yield Row("order-writes", max(writes), "writes per ticket", WRITES, 1.0)
+    yield Row("kopf-order", median(foreign), "s", median(ours), 3.0, at_least=True)
+
+
+async def _round(tell: Tell, turn: int) -> tuple[float, float, float, float]:
+    def say(what: str, seconds: float | None = None) -> None:
+        spent = f": {seconds:.1f} s" if seconds is not None else ""
+        tell(f"order-1000: {what}, round {turn + 1} of {ROUNDS}{spent}")
+
+    say("a cluster")
+    async with a_cluster(NODES) as cluster:
+        say("bare pods")
+        bare = await bare_pods(cluster, await cluster.namespace("bare"), TICKETS_MADE)
+        say("bare pods", bare)
+        namespace = await cluster.namespace("ours")
+        async with managed(cluster.plane) as manager:
+            ours = await an_order(cluster, namespace)
+            writes = await manager.writes()
+        say("korder", ours)
+        namespace = await cluster.namespace("kopf")
+        path = str(cluster.plane.kubeconfig())
+        async with a_helper("bench.kopf_child", path, namespace, KUBECONFIG=path):
+            foreign = await an_order(cluster, namespace)
+        say("kopf", foreign)
+        return bare, ours, foreign, writes / TICKETS_MADE
+
+
+async def an_order(cluster: Cluster, namespace: str) -> float:
+    """Seconds until all tickets of a new order are held."""
+    async with a_witness(cluster.client, TICKETS, namespace, is_reserved) as reserved:
+        started = perf_counter()
+        await cluster.client.create(ORDERS, order(namespace, TICKETS_MADE))
+        return await reserved.all(TICKETS_MADE) - started
+
+
+def order(namespace: str, replicas: int, name: str = "crowd") -> dict[str, JSON]:
+    """An order that keeps so many tickets and replaces none."""
+    spec: JSON = {"duration": "24h", "resources": {"requests": REQUESTS}}
+    return {
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"replicas": replicas, "refreshPolicy": "Never", "template": {"spec": spec}},
+    }
+
+
+def is_reserved(ticket: Ticket) -> bool:
+    """Says whether a ticket holds its room."""
+    return ticket.status.phase is TicketPhase.RESERVED
