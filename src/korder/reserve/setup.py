@@ -49,8 +49,6 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> None:
     Orders(manager)
     Tickets(manager, guardians)
     Claims(manager)
-    HandOvers(
-        manager, handover.Settings(options.nominate, options.recreate_stuck_pods, guardians)
-    )
+    HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods, guardians))
     Pretenders(manager)
     Measuring(manager)
