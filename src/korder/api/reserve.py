@@ -138,7 +138,6 @@ class OrderReason(StrEnum):
     WORKING = "Working"
     ROLLING_OUT = "RollingOut"
     PAUSED = "Paused"
-    DELETING = "Deleting"
     INVALID_SCHEDULE = "InvalidSchedule"
     TICKETS_REFUSED = "TicketsRefused"
     NO_FAILURE = "NoFailure"
