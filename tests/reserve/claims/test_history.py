@@ -47,8 +47,8 @@ def hand_over(size: str) -> list[Step]:
 
 STATUS, MARK, END, PIN = "PATCH tickets/status", "PATCH pods/status", "DELETE pods", "PATCH pods"
 PLACES = {
-    "2": [(STATUS, 2), (MARK, 0), (MARK, 1), (END, 0), (PIN, 0), (PIN, 1), (STATUS, 4)],
-    "500m": [(STATUS, 2), (PIN, 0), (END, 0), (STATUS, 4)],
+    "2": [(STATUS, 2), (MARK, 1), (END, 0), (PIN, 1), (STATUS, 4)],
+    "500m": [(STATUS, 2), (PIN, 0), (END, 0)],
 }
 """Where we crash, by the size of the tickets: at which write of ours, and after how many of its kind; the first two of the status are Reserved."""
 
