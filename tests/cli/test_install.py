@@ -87,7 +87,8 @@ def test_install_change_the_means_of_admission_and_uninstall(of_its_own: Path) -
     assert (
         "mutatingadmissionpolicy.admissionregistration.k8s.io/korder-pods removed" in hooked.stdout
     )
-    back = korder("install")
+    back = korder("install", "--image", "example.com/korder:1")
+    assert "deployment.apps/korder-controller-manager applied" in back.stdout
     assert "webhookconfiguration.admissionregistration.k8s.io/korder-webhook removed" in back.stdout
     assert "removed" not in korder("install").stdout, "repeating it changes nothing"
 
@@ -101,5 +102,6 @@ def test_install_change_the_means_of_admission_and_uninstall(of_its_own: Path) -
     purged = korder("uninstall", "--purge")
     assert (purged.returncode, purged.stderr) == (0, "")
     assert "tickets/default/held deleted" in purged.stdout
+    assert "namespace/korder-system removed" in purged.stdout
     assert korder("get", "orders").returncode == 1, "the kind is gone"
     assert korder("uninstall").returncode == 0, "there is nothing left to take away"
