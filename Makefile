@@ -66,7 +66,7 @@ manifests: $(READY) ## write manifests/ from the types
 
 generate: manifests
 
-install: $(READY) ## put the CRDs into the cluster of the current kubeconfig
+install: $(READY) ## put korder's kinds, rights and admission into the cluster of the current kubeconfig
 	@$(BIN)/korder install
 
 build: $(READY) ## build the wheel into dist/
