@@ -58,7 +58,11 @@ EACH_PLACE_ONCE, EVERY_SINGLE_WRITE = 1, 99
     "visits",
     [
         pytest.param(EACH_PLACE_ONCE, id="at each place"),
-        pytest.param(EVERY_SINGLE_WRITE, id="at every write", marks=pytest.mark.soak),
+        pytest.param(
+            EVERY_SINGLE_WRITE,
+            id="at every write",
+            marks=(pytest.mark.soak, pytest.mark.timeout(1800)),
+        ),
     ],
 )
 def test_there_is_one_guardian_for_each_living_ticket_wherever_a_crash_happens_s7(
