@@ -15,6 +15,9 @@ import msgspec
 from korder.cli import reserving
 from korder.cli.playflags import Mistake
 from korder.embedded.simulation.auditing.invariants import catalogue
+from korder.embedded.simulation.auditing.invariants.reserving import (
+    catalogue as reserving_catalogue,
+)
 from korder.embedded.simulation.auditing.tolerances import tolerance_of
 from korder.embedded.simulation.luck import Chance
 from korder.embedded.simulation.script import Step
@@ -58,7 +61,10 @@ class Played(Told):
             settle=self.calm,
             luck=Chance(self.seed, self.faults) if self.faults else None,
             start=self.start - timedelta(seconds=self.warm_up),
-            invariants=catalogue.standard(tolerance),
+            invariants=(
+                *catalogue.standard(tolerance),
+                *(reserving_catalogue.reserving(tolerance) if self.books else ()),
+            ),
             replay=self.command,
             programs=(reserving.program(),) if self.books else (),
             kinds=reserving.KINDS if self.books else (),

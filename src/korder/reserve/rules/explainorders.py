@@ -21,7 +21,7 @@ from korder.api.reserve import (
 )
 from korder.reserve.rules import nodeposts, schedule, strategies, telling, ticketstate
 from korder.reserve.rules.explaining import Explanation, shortened
-from korder.reserve.rules.explainpods import is_closed
+from korder.reserve.rules.offers import is_closed
 from korder.reserve.rules.strategies import End, When
 
 

@@ -1,7 +1,7 @@
 """Why a pod has no ticket, which would fit it, and what it waits for.
 
 `korder explain pod` asks it; `choosing` gives the reason that the claim controller would give, `members` how far a
-hand-over is. Every ticket that is asked for gets its own verdict, the most hopeful first.
+hand-over is, `offers` what is wrong with each ticket, the most hopeful first.
 """
 
 from collections.abc import Collection, Iterator
@@ -24,10 +24,9 @@ from korder.reserve.rules import (
     claimsteps,
     fitting,
     members,
-    owners,
+    offers,
     telling,
     ticketstate,
-    usage,
 )
 from korder.reserve.rules.choosing import Market, Seeker
 from korder.reserve.rules.explaining import Explanation, amounts, pairs, shortened
@@ -144,7 +143,7 @@ def _ungated(pod: Pod, request: Request) -> Explanation:
 
 def _waits(asked: PodQuestion, request: Request) -> Explanation:
     seeker = Seeker(asked.pod, request)
-    rows = sorted(_verdicts(seeker, asked))
+    rows = sorted(offers.verdicts(seeker, asked.market, knows_nodes=asked.knows_nodes))
     return Explanation(
         _state(seeker, asked),
         (*_gate(asked.pod), *_needs(seeker), *_prospects(seeker, asked)),
@@ -208,54 +207,3 @@ def _prospects(seeker: Seeker, asked: PodQuestion) -> Iterator[str]:
 def _asked_orders(request: Request, market: Market) -> list[Order]:
     wanted = request.order.name if request.order is not None else ""
     return [order for order in market.orders if wanted in ("", order.metadata.name)]
-
-
-def _verdicts(seeker: Seeker, asked: PodQuestion) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Every ticket that is asked for: how far from a claim it is, and its row."""
-    for ticket in asked.market.tickets:
-        if not ticketstate.is_over(ticket) and choosing.is_wanted(seeker.request, ticket):
-            far, verdict = _verdict(asked, ticket)
-            phase = str(ticketstate.phase_of(ticket))
-            yield far, (ticket.metadata.name, phase, ticket.status.node_name, verdict)
-
-
-def _verdict(asked: PodQuestion, ticket: Ticket) -> tuple[int, str]:
-    barred = _barred(asked, ticket)
-    if barred:
-        return 4, barred
-    mismatch = _mismatch(asked, ticket)
-    if ticket.status.phase in (TicketPhase.CLAIMING, TicketPhase.CLAIMED):
-        also = f", and would not fit: the pod {mismatch}" if mismatch else ""
-        return 3, f"is taken by {telling.pods_of(ticket) or 'another pod'}{also}"
-    if ticket.status.phase is not TicketPhase.RESERVED:
-        why = ticket.status.reason
-        return 2, f"holds nothing yet{f' ({why})' if why else ''}"
-    if mismatch:
-        return 1, f"does not fit: the pod {mismatch}"
-    return (0, "would fit") if choosing.is_free(ticket, asked.market.now) else (2, "is at its end")
-
-
-def _barred(asked: PodQuestion, ticket: Ticket) -> str:
-    """Why the pod may not have the ticket, whatever the two are like."""
-    if not owners.may_claim(ticket, asked.pod):
-        return "is not for this pod: its owners do not include it"
-    if ticket.metadata.deletion_timestamp is not None:
-        return "is being deleted"
-    closed = filter(is_closed, asked.market.orders)
-    if any(owned_by(ticket, order.metadata.uid) for order in closed):
-        return "is closed: its order waits for minAvailable"
-    return ""
-
-
-def is_closed(order: Order) -> bool:
-    """Says whether an order holds its tickets back until it has enough of them (rule 14)."""
-    return order.spec.min_available is not None and not order.status.opened
-
-
-def _mismatch(asked: PodQuestion, ticket: Ticket) -> str:
-    short = fitting.too_small(
-        fitting.needs_of(asked.pod), usage.remainder(ticket, ticket.status.shared_by)
-    )
-    if short or not ticket.status.node_name or not asked.knows_nodes:
-        return short
-    return fitting.unsuited(asked.pod, asked.market.site(ticket.status.node_name))

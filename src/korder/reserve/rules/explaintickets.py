@@ -28,9 +28,9 @@ from korder.reserve.rules import (
     usage,
 )
 from korder.reserve.rules.explaining import Explanation, amounts, shortened
-from korder.reserve.rules.explainpods import is_closed
 from korder.reserve.rules.fitting import Site
 from korder.reserve.rules.members import Member
+from korder.reserve.rules.offers import is_closed
 from korder.reserve.rules.requests import InvalidRequest, request_of
 
 
