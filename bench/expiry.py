@@ -9,7 +9,6 @@ runs until all are Expired and all guardians were told to go. A bare client then
 import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-import os
 from statistics import median, quantiles
 from time import perf_counter
 
@@ -24,14 +23,14 @@ from korder.api.meta import JSON, Key, key_of
 from korder.api.reserve import GUARDIAN_LABEL, ORDERS, TICKETS, Ticket, TicketPhase
 from korder.runtime.clock import SystemClock
 
-MANY = int(os.environ.get("KORDER_BENCH_MANY", "10000"))
-SPREAD = timedelta(seconds=float(os.environ.get("KORDER_BENCH_SPREAD", "600")))
+MANY = 10_000
+SPREAD = timedelta(minutes=10)
 PER_ORDER = 1_000
 PER_NODE = 180
 MEMORY_MB = 250.0
 LATENESS = 1.0
-AT_ONCE = int(os.environ.get("KORDER_BENCH_TICKETS", "1000"))
-ROUNDS = int(os.environ.get("KORDER_BENCH_ROUNDS", "3"))
+AT_ONCE = 1_000
+ROUNDS = 3
 _EDITS_PER_SECOND = 100
 """How fast durations are edited at least, so that the last edit is before the first end."""
 _STEP = 100

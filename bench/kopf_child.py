@@ -4,9 +4,9 @@ Why it is fair. It is the same operator as far as a ticket's life without claims
 that is bound, expiry, guardians that go before their ticket, and an order that counts its tickets; what korder does beside that (healing,
 schedules, roll-outs, claims, webhooks) is left out, to kopf's advantage. It uses what kopf does best: async handlers throughout, a plain
 `on.event` handler for guardians, which leaves no marks on pods, filters so that no other pod wakes it, one namespace, and a timer that counts
-once a second instead of at every change. Requests go over the official asynchronous client, as many at a time as korder has; it runs on
-uvloop; logs and the Events that kopf makes of them are off, and it tells one Event for each step, as korder does. Left as they are: the
-finalizer and the notes of what was handled that kopf writes to every object, because its promises across restarts rest on them.
+once a second instead of at every change. Requests go over the official asynchronous client, as many at a time as korder has, and it runs
+on uvloop without log lines. It tells the same Events as korder. Settings are those that kopf comes with, as korder runs with its own, and
+so kopf writes a finalizer and notes of what was handled to every object: its promises across restarts rest on them.
 """
 
 import asyncio
@@ -69,9 +69,8 @@ api = _Api()
 
 
 @kopf.on.startup()
-async def begin(settings: kopf.OperatorSettings, **_: Any) -> None:
-    """Opens the client, and lets kopf make no Events of log lines."""
-    settings.posting.level = logging.WARNING
+async def begin(**_: Any) -> None:
+    """Opens the client."""
     await config.load_kube_config()
     api.client = kube.ApiClient()
 

@@ -7,7 +7,6 @@ somebody sees who watches. Events are on.
 
 import asyncio
 from collections.abc import Iterator
-import os
 from statistics import median
 from time import perf_counter
 
@@ -18,9 +17,9 @@ from bench.table import Row
 from korder.api.meta import JSON
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
 
-TICKETS_MADE = int(os.environ.get("KORDER_BENCH_TICKETS", "1000"))
+TICKETS_MADE = 1_000
 NODES = 20
-ROUNDS = int(os.environ.get("KORDER_BENCH_ROUNDS", "3"))
+ROUNDS = 3
 WRITES = 4.0
 """Writes for a ticket that is held."""
 
