@@ -4,11 +4,12 @@ A batch is what is under way on a node: pods of Claiming tickets that are nomina
 pod beside its guardian there is no gap to guard, so there a pod may go first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from korder.api import noderoom
 from korder.api.core import NODES, PODS, Pod
+from korder.api.noderoom import Demand
 from korder.api.reserve import TICKETS, Ticket, TicketPhase
 from korder.embedded.simulation.auditing.invariant import (
     CALM,
@@ -97,7 +98,7 @@ class BarrierHolds(Invariant):
     reads = (NODES,)
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
-        self._taken: Recent[str, None] = Recent(tolerance.stale)
+        self._taken: Recent[str, tuple[str, Demand]] = Recent(tolerance.stale)
         self._claiming: dict[str, dict[str, None]] = {}
 
     def check(self, change: Change, view: View) -> Iterable[Finding]:
@@ -106,14 +107,15 @@ class BarrierHolds(Invariant):
         if pod is None:
             return
         if pod.spec.node_name and (old is None or not old.spec.node_name):
-            self._taken.ended(pod.spec.node_name, None, change.at)
+            taken = pod.metadata.uid, noderoom.demand_of(pod)
+            self._taken.ended(pod.spec.node_name, taken, change.at)
         ticket = signs.ticket_named_by(pod, view) if signs.is_let_go(change, old, pod) else None
         if ticket is None or pod.metadata.uid not in signs.holders(ticket):
             return
         node, batch = ticket.status.node_name, [*self._batch(ticket, view)]
         for other in batch:
             standing = [g for g in signs.guardians(other, view) if _keeps(g, node, other, ticket)]
-            if standing and not self._has_room(pod, batch[1:], change, view):
+            if standing and not self._has_room(pod, batch, change, view):
                 told = f"it was let go on {node} while guardian {standing[0].metadata.name} stood"
                 yield Broken(told, (subject_of(change), *map(signs.about_pod, standing)))
 
@@ -138,18 +140,19 @@ class BarrierHolds(Invariant):
             if pod.status.nominated_node_name == ticket.status.node_name and signs.lives(pod):
                 yield other
 
-    def _has_room(self, pod: Pod, others: Iterable[Ticket], change: Change, view: View) -> bool:
+    def _has_room(self, pod: Pod, batch: Sequence[Ticket], change: Change, view: View) -> bool:
         """Whether a pod fits beside all that is there and all that is nominated, as far as one could know."""
-        named = signs.ticket_named_by(pod, view)
-        node = named.status.node_name if named is not None else ""
+        node = batch[0].status.node_name
         room = view.rooms.bound(node)
-        for other in others:
-            claim = other.status.claimed_by
+        for ticket in batch[1:]:
+            claim = ticket.status.claimed_by
             waiting = signs.pod_of(claim.uid, view) if claim is not None else None
             if waiting is not None:
                 room = room.with_pod(noderoom.demand_of(waiting))
-        fits = not room.shortages(noderoom.demand_of(pod))
-        return fits or bool(self._taken.of(node, change.at))
+        ours = {each.metadata.uid for ticket in batch for each in signs.guardians(ticket, view)}
+        for uid, demand in self._taken.of(node, change.at):
+            room = room if uid in ours else room.without_pod(demand)
+        return not room.shortages(noderoom.demand_of(pod))
 
 
 def _keeps(guardian: Pod, node: str, other: Ticket, ticket: Ticket) -> bool:
