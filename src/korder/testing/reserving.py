@@ -5,7 +5,7 @@
 `suites` and the tests of the domain call it. `add` puts the controllers on a manager; tests hand in broken ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import random
 from random import Random
 
@@ -16,6 +16,7 @@ from korder.embedded.simulation.auditing.invariants.reserving.catalogue import r
 from korder.embedded.simulation.auditing.tolerances import tolerance_of
 from korder.embedded.simulation.luck import Chance
 from korder.embedded.simulation.processes import Program
+from korder.embedded.simulation.script import Step
 from korder.embedded.simulation.workloads.booking import Booking, booking, surroundings
 from korder.embedded.simulation.world import START, Setup
 from korder.kube.client import Client
@@ -39,14 +40,21 @@ def programs(add: Add = add_reserve) -> tuple[Program, ...]:
 
 
 def setup(seed: int, wanted: Booking, faults: float = 0.0, add: Add = add_reserve) -> Setup:
-    """Everything about a run is made anew: programs and promises remember."""
+    """A run of people who book."""
     script = booking(Random(f"{seed} booking"), wanted, START)
+    return played(seed, script, wanted.length, faults, add)
+
+
+def played(
+    seed: int, script: Sequence[Step], length: float, faults: float = 0.0, add: Add = add_reserve
+) -> Setup:
+    """A run of any script. Everything about it is made anew: programs and promises remember."""
     tolerance = tolerance_of(script, faulty=bool(faults))
     return Setup(
         seed=seed,
         present=surroundings(),
         script=script,
-        length=wanted.length,
+        length=length,
         programs=programs(add),
         kinds=KINDS,
         luck=Chance(seed, faults) if faults else None,

@@ -14,7 +14,15 @@ import structlog
 from tests.reserve.simulation import mutants
 
 from korder.api.reserve import REQUIRED_ANNOTATION, SCHEDULING_GATE
-from korder.embedded.simulation.script import AddNode, Apply, Step
+from korder.embedded.simulation.script import (
+    AddNode,
+    Apply,
+    Crash,
+    Delete,
+    Manifest,
+    Step,
+    in_order,
+)
 from korder.embedded.simulation.shrinking import what_broke
 from korder.embedded.simulation.workloads import bookings, objects
 from korder.embedded.simulation.workloads.booking import Booking
@@ -27,8 +35,8 @@ from korder.testing.suites import FAULTS, PROCESSES
 
 SEEDS = 100
 SETTLE = 100.0
-NOBODY = Booking(orders=4)
-"""Only what is the same in every run is taken of it."""
+PLAIN = Pods(cpu=1_000, memory=1_000, grace=0)
+ASKING = replace(PLAIN, asks={REQUIRED_ANNOTATION: "true"}, gates=(SCHEDULING_GATE,))
 DENSE = Booking(
     nodes=3,
     hours=0.12,
@@ -58,18 +66,48 @@ def crowd(seed: int) -> Setup:
     """Spec 1.15: a full node, others who want its room, and a batch of claims in one instant."""
     rng = random.Random(seed)
     many = rng.randint(3, 6)
-    room = Form(cpu=1_000, memory=1_000)
-    order = bookings.order("o", "default", random.Random(0), room, many)
-    order["spec"]["strategy"] = {"type": "OneTime", "refreshPolicy": "Never"}
-    order["spec"].pop("minAvailable", None)
     node = AddNode("node-0", {"cpu": str(many), "memory": f"{many}Gi"})
-    plain = Pods(cpu=1_000, memory=1_000)
-    asking = replace(plain, asks={REQUIRED_ANNOTATION: "true"}, gates=(SCHEDULING_GATE,))
-    script = [Step(0.0, node), Step(5.0, Apply(order))]
+    script = [Step(0.0, node), Step(5.0, Apply(_order(many, "Never")))]
     for number in range(many):
-        script.append(Step(20.0, Apply(objects.pod(f"intruder-{number}", "default", plain))))
-        script.append(Step(40.0, Apply(objects.pod(f"claim-{number}", "default", asking))))
-    return replace(reserving.setup(seed, NOBODY), script=script, length=100.0, settle=SETTLE)
+        script.append(Step(20.0, Apply(objects.pod(f"intruder-{number}", "default", PLAIN))))
+        script.append(Step(40.0, Apply(objects.pod(f"claim-{number}", "default", ASKING))))
+    return replace(reserving.played(seed, in_order(script), 100.0), settle=SETTLE)
+
+
+def vanishing(seed: int) -> Setup:
+    """A pod that has a ticket goes while both replicas are down."""
+    rng = random.Random(seed)
+    begins = rng.uniform(30, 40)
+    deeds = [
+        (0.0, AddNode("node-0", {"cpu": "4", "memory": "8Gi"})),
+        (5.0, Apply(_order(1, "OnClaim"))),
+        (20.0, Apply(objects.pod("claim", "default", ASKING))),
+        *((begins, Crash(name, 15.0)) for name in reserving.REPLICAS),
+        (begins + rng.uniform(0, 5), Delete("v1", "Pod", "claim", "default")),
+    ]
+    script = [Step(*each) for each in deeds]
+    return replace(reserving.played(seed, in_order(script), 150.0), settle=SETTLE)
+
+
+def refilling(seed: int) -> Setup:
+    """Claim after claim, and every third request goes wrong."""
+    rng = random.Random(seed)
+    script = [
+        Step(0.0, AddNode("node-0", {"cpu": "32", "memory": "64Gi"})),
+        Step(5.0, Apply(_order(2, "OnClaim"))),
+    ]
+    script += [
+        Step(rng.uniform(20, 200), Apply(objects.pod(f"claim-{number}", "default", ASKING)))
+        for number in range(20)
+    ]
+    return replace(reserving.played(seed, in_order(script), 250.0, 0.3), settle=SETTLE)
+
+
+def _order(replicas: int, policy: str) -> Manifest:
+    room = Form(cpu=1_000, memory=1_000)
+    order = bookings.order("o", "default", random.Random(0), room, replicas)
+    spec = {name: order["spec"][name] for name in ("replicas", "template")}
+    return {**order, "spec": {**spec, "strategy": {"type": "OneTime", "refreshPolicy": policy}}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +154,13 @@ MUTANTS = (
         1,
         frozenset({"names-are-new", "no-ticket-too-many", "orders-settle"}),
     ),
+    Mutant(
+        mutants.misses_pods_that_vanish_while_it_is_down,
+        1,
+        frozenset({"claims-are-live"}),
+        setup=vanishing,
+    ),
+    Mutant(mutants.counts_a_refill_twice, 1, frozenset({"no-ticket-too-many"}), setup=refilling),
 )
 
 
@@ -140,7 +185,10 @@ def test_what_is_broken_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_batch_on_a_full_node_breaks_no_promise(seed: int) -> None:
-    """S22."""
-    outcome = simulate(crowd(seed))
+@pytest.mark.parametrize("make", [crowd, vanishing, refilling], ids=lambda each: each.__name__)
+def test_the_same_runs_break_no_promise_when_nothing_is_broken(
+    make: Callable[[int], Setup], seed: int
+) -> None:
+    """S22, S7."""
+    outcome = simulate(make(seed))
     assert not outcome.violation, outcome.report
