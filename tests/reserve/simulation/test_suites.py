@@ -1,4 +1,4 @@
-"""Seeds of the suites of the domain, one simulated hour each: no promise is broken. `make soak` plays more of them, for longer."""
+"""Twenty seeds of the suites of the domain, one simulated hour each: no promise is broken. `make soak` plays more of them, for longer."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,8 @@ import structlog
 
 from korder.testing.seeds import Task, hush, play
 
-TASKS = [Task("reserve-rough", seed, 1.0) for seed in range(7)]
-TASKS += [Task("reserve-calm", seed, 1.0) for seed in range(7, 10)]
+TASKS = [Task("reserve-rough", seed, 1.0) for seed in range(14)]
+TASKS += [Task("reserve-calm", seed, 1.0) for seed in range(14, 20)]
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -114,7 +114,8 @@ class OwnersStay(Invariant):
             return
         lost = signs.holders(old) - signs.holders(new)
         order = signs.order_of(new, view)
-        if signs.is_going(new) and not signs.is_going(old) and order and not signs.is_going(order):
+        begins = signs.is_going(new) and not signs.is_going(old) and signs.is_ours(change)
+        if begins and order is not None and not signs.is_going(order):
             lost = signs.holders(old)
         for uid in lost:
             pod = signs.pod_of(uid, view)

@@ -140,7 +140,8 @@ class ClocksAreTrue(Invariant):
             return
         was = old.status.activation_time if old is not None else None
         said = f"its clock began at {begins:%X}"
-        start = new.spec.starts_at
+        fired = new.metadata.annotations.get(SCHEDULED_TIME_ANNOTATION)
+        start = new.spec.starts_at or (instant.parse(fired) if fired else None)
         if was is not None and was != begins:
             yield Broken(f"{said}, before it said {was:%X}", (subject_of(change),))
         elif was is None and start is not None and abs(begins - start) > _STAMP:
