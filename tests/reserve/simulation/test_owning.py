@@ -17,6 +17,7 @@ SHARED: JSON = {"spec": {"allocateOnce": False}}
         (("", "Pending", "Reserved", "Claiming", "Claimed", "Released"), []),
         (("Reserved", "Pending", "Reserved", "Expired"), []),
         (("Claimed", "Reserved", "Claiming"), []),
+        (("Reserved", "Claimed"), ["it went from Reserved to Claimed"]),
         (("Pending", "Claiming"), ["it went from Pending to Claiming"]),
         (("Expired", "Claiming"), ["it went from Expired to Claiming"]),
         (("Released", "Reserved"), ["it went from Released to Reserved"]),

@@ -23,7 +23,7 @@ _P = TicketPhase
 _NEXT: dict[TicketPhase | None, frozenset[TicketPhase]] = {
     None: frozenset({_P.PENDING, _P.RESERVED, _P.EXPIRED, _P.RELEASED}),
     _P.PENDING: frozenset({_P.RESERVED, _P.CLAIMED, _P.EXPIRED, _P.RELEASED}),
-    _P.RESERVED: frozenset({_P.PENDING, _P.CLAIMING, _P.EXPIRED, _P.RELEASED}),
+    _P.RESERVED: frozenset({_P.PENDING, _P.CLAIMING, _P.CLAIMED, _P.EXPIRED, _P.RELEASED}),
     _P.CLAIMING: frozenset({_P.PENDING, _P.RESERVED, _P.CLAIMED, _P.EXPIRED, _P.RELEASED}),
     _P.CLAIMED: frozenset({_P.PENDING, _P.RESERVED, _P.RELEASED}),
     _P.RELEASED: frozenset(),
@@ -32,7 +32,7 @@ _NEXT: dict[TicketPhase | None, frozenset[TicketPhase]] = {
 
 
 class PhasesInOrder(Invariant):
-    """A Pending ticket is Claimed only if it is shared: the pods that have it stay while its guardian comes back."""
+    """Without a hand-over a ticket is Claimed only if it is shared: when the pods that have it have all of it."""
 
     name = "phases-in-order"
     promise = (
@@ -45,9 +45,8 @@ class PhasesInOrder(Invariant):
         if old is None or new is None or old.status.phase == new.status.phase:
             return
         was, now = old.status.phase, new.status.phase
-        if now not in _NEXT[was] or (
-            (was, now) == (_P.PENDING, _P.CLAIMED) and not new.status.shared_by
-        ):
+        alone = now is _P.CLAIMED and was is not _P.CLAIMING and not new.status.shared_by
+        if now not in _NEXT[was] or alone:
             yield Broken(f"it went from {was or 'nothing'} to {now}", (subject_of(change),))
 
 
