@@ -22,7 +22,7 @@ from korder.api.reserve import TICKETS
 from korder.cli import installing
 from korder.kube import served
 from korder.kube.client import Client
-from korder.reserve.rules.objects import priority_class
+from korder.reserve.rules.doors.objects import priority_class
 from korder.runtime.informer import Informer, Scope
 from korder.runtime.metrics import Metrics
 from korder.runtime.store import Change

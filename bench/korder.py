@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from korder.net.client import HttpTransport
 from korder.net.http import Request, Unreachable
 from korder.net.ports import LOOPBACK, free_ports
-from korder.reserve.rules.site import MANAGER, NAMESPACE
+from korder.reserve.rules.doors.site import MANAGER, NAMESPACE
 from korder.testing.controlplane import ControlPlane
 from korder.testing.processes import Process
 

@@ -19,7 +19,7 @@ from korder.kube.connect import open_client
 from korder.net.client import HttpTransport
 from korder.net.http import Request
 from korder.net.ports import free_ports
-from korder.reserve.rules import measures
+from korder.reserve.rules.telling import measures
 from korder.runtime.clock import Clock
 from korder.testing.controlplane import ControlPlane
 from korder.testing.nodes import simulated_nodes

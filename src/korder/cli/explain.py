@@ -17,14 +17,15 @@ from korder.cli import tables
 from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
 from korder.cli.tables import Layout
 from korder.kube.errors import Forbidden, KubeError, NotFound
-from korder.reserve.rules import claiming, explainorders, explainpods, explaintickets
-from korder.reserve.rules.choosing import Market
-from korder.reserve.rules.explaining import Explanation
-from korder.reserve.rules.explainorders import OrderQuestion
-from korder.reserve.rules.explainpods import PodQuestion
-from korder.reserve.rules.explaintickets import TicketQuestion
-from korder.reserve.rules.fitting import Site
-from korder.reserve.rules.requests import InvalidRequest, request_of
+from korder.reserve.rules.claims import claiming
+from korder.reserve.rules.claims.choosing import Market
+from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.requests import InvalidRequest, request_of
+from korder.reserve.rules.telling import explainorders, explainpods, explaintickets
+from korder.reserve.rules.telling.explaining import Explanation
+from korder.reserve.rules.telling.explainorders import OrderQuestion
+from korder.reserve.rules.telling.explainpods import PodQuestion
+from korder.reserve.rules.telling.explaintickets import TicketQuestion
 from korder.runtime.clock import SystemClock
 
 T = TypeVar("T", bound=HasMetadata)

@@ -17,9 +17,9 @@ from korder.kube import served
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
 from korder.kube.served import Catalog
-from korder.reserve.rules import objects
-from korder.reserve.rules.objects import Admission
-from korder.reserve.rules.site import NAMESPACE, Site
+from korder.reserve.rules.doors import objects
+from korder.reserve.rules.doors.objects import Admission
+from korder.reserve.rules.doors.site import NAMESPACE, Site
 
 
 class Wish(StrEnum):

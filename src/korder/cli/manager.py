@@ -24,7 +24,7 @@ from korder.kube import discovery
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
 from korder.reserve import setup
-from korder.reserve.rules import site
+from korder.reserve.rules.doors import site
 from korder.reserve.webhooks import serving
 from korder.runtime.clock import SystemClock
 from korder.runtime.manager import Address, LeadershipLost, Manager, PartEnded, Settings

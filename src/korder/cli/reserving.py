@@ -9,9 +9,9 @@ from korder.api.meta import JSON
 from korder.api.reserve import ORDERS, TICKETS
 from korder.embedded.simulation.processes import Program
 from korder.kube.client import Client
-from korder.reserve.rules.objects import Admission, doors, priority_class
-from korder.reserve.rules.requests import REQUEST_ANNOTATIONS
-from korder.reserve.rules.site import Site
+from korder.reserve.rules.claims.requests import REQUEST_ANNOTATIONS
+from korder.reserve.rules.doors.objects import Admission, doors, priority_class
+from korder.reserve.rules.doors.site import Site
 from korder.reserve.setup import add_reserve
 from korder.runtime.clock import Clock
 from korder.runtime.manager import Manager, Settings

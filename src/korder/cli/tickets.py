@@ -18,7 +18,9 @@ from korder.cli.following import Look, follow
 from korder.cli.tables import Layout
 from korder.kube import request as requests
 from korder.kube.request import Selection
-from korder.reserve.rules import choosing, telling, ticketstate
+from korder.reserve.rules.claims import choosing
+from korder.reserve.rules.orders import ticketstate
+from korder.reserve.rules.telling import telling
 from korder.runtime.clock import SystemClock
 
 _TITLES = ["NAME", "PHASE", "NODE", "POD", "ORDER", "EXPIRES", "REASON"]

@@ -24,9 +24,9 @@ from korder.kube.client import Client
 from korder.kube.errors import Conflict, KubeError, NotFound
 from korder.kube.request import Propagation
 from korder.kube.served import Catalog
-from korder.reserve.rules import objects
-from korder.reserve.rules.objects import Admission
-from korder.reserve.rules.site import MANAGER, NAMESPACE, Site
+from korder.reserve.rules.doors import objects
+from korder.reserve.rules.doors.objects import Admission
+from korder.reserve.rules.doors.site import MANAGER, NAMESPACE, Site
 
 OURS = "korder.dev/"
 """How finalizers of ours begin."""

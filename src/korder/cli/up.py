@@ -20,8 +20,8 @@ from korder.embedded.credentials import write_privately
 from korder.embedded.fleet import BadShape
 from korder.kube.errors import ConfigError, KubeError
 from korder.net.ports import is_free
-from korder.reserve.rules.objects import Admission, doors, priority_class
-from korder.reserve.rules.site import Site
+from korder.reserve.rules.doors.objects import Admission, doors, priority_class
+from korder.reserve.rules.doors.site import Site
 from korder.reserve.setup import add_reserve
 from korder.runtime.clock import SystemClock, age_of_process
 

@@ -12,7 +12,8 @@ from korder.reserve.controllers.measuring import Measuring
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.pretenders import Pretenders
 from korder.reserve.controllers.tickets import Tickets
-from korder.reserve.rules import guardian, handover
+from korder.reserve.rules.claims import handover
+from korder.reserve.rules.tickets import guardian
 from korder.runtime.manager import Manager
 
 

@@ -10,10 +10,10 @@ import pytest
 from korder.api.core import Node, Pod
 from korder.api.meta import JSON
 from korder.api.reserve import ORDERS, SCHEDULING_GATE, ClaimReason, Order, Ticket
-from korder.reserve.rules import choosing
-from korder.reserve.rules.choosing import Market, Seeker
-from korder.reserve.rules.fitting import Site
-from korder.reserve.rules.requests import request_of
+from korder.reserve.rules.claims import choosing
+from korder.reserve.rules.claims.choosing import Market, Seeker
+from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.requests import request_of
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket, an_order
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -10,9 +10,9 @@ from korder.api.core import Pod
 from korder.api.meta import JSON
 from korder.api.plan import Patch, Plan
 from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
-from korder.reserve.rules import claiming
-from korder.reserve.rules.choosing import Market
-from korder.reserve.rules.fitting import Site
+from korder.reserve.rules.claims import claiming
+from korder.reserve.rules.claims.choosing import Market
+from korder.reserve.rules.claims.fitting import Site
 from korder.testing.builders import Builder, a_node, a_pod, a_ticket
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

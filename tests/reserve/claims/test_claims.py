@@ -5,7 +5,7 @@ from tests.reserve.scene import scene
 
 from korder.api.core import PODS
 from korder.api.reserve import TICKETS, TicketPhase
-from korder.reserve.rules import claimsteps
+from korder.reserve.rules.claims import claimsteps
 from korder.runtime.clock import Clock
 
 

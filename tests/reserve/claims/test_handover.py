@@ -14,11 +14,12 @@ from korder.api.meta import JSON
 from korder.api.plan import Create, Delete, Patch, PatchType, Plan, Step
 from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
 from korder.api.workloads import REPLICA_SETS, ReplicaSet
-from korder.reserve.rules import guardian as guardians, handover, members as membership
-from korder.reserve.rules.fitting import Site
-from korder.reserve.rules.guardian import Place
-from korder.reserve.rules.handover import Scene, Settings
-from korder.reserve.rules.members import Member, Stage
+from korder.reserve.rules.claims import handover, members as membership
+from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.handover import Scene, Settings
+from korder.reserve.rules.claims.members import Member, Stage
+from korder.reserve.rules.tickets import guardian as guardians
+from korder.reserve.rules.tickets.guardian import Place
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

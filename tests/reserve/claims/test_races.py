@@ -12,7 +12,7 @@ from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
 from korder.api.reserve import TICKETS, Ticket, TicketPhase
 from korder.api.workloads import REPLICA_SETS
-from korder.reserve.rules import claimsteps, members
+from korder.reserve.rules.claims import claimsteps, members
 from korder.runtime.clock import Clock
 from korder.testing.builders import a_pod
 

@@ -7,7 +7,7 @@ import pytest
 
 from korder.api import selector
 from korder.api.meta import Key
-from korder.reserve.rules.requests import (
+from korder.reserve.rules.claims.requests import (
     REQUEST_ANNOTATIONS,
     InvalidRequest,
     Request,

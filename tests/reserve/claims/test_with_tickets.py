@@ -12,7 +12,8 @@ from korder.api.reserve import TICKETS, Ticket, TicketPhase
 from korder.api.workloads import DAEMON_SETS, STATEFUL_SETS
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
-from korder.reserve.rules import claimsteps, guardian, members
+from korder.reserve.rules.claims import claimsteps, members
+from korder.reserve.rules.tickets import guardian
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_ticket, an_order
 

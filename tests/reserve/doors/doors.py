@@ -18,9 +18,9 @@ from korder.kube.client import Client
 from korder.net.http import Request, Transport, Unreachable
 from korder.net.inprocess import InProcessTransport
 from korder.net.server import Reply
-from korder.reserve.rules import objects
-from korder.reserve.rules.objects import Admission
-from korder.reserve.rules.site import Site
+from korder.reserve.rules.doors import objects
+from korder.reserve.rules.doors.objects import Admission
+from korder.reserve.rules.doors.site import Site
 from korder.reserve.webhooks import serving
 from korder.runtime.clock import Clock
 from korder.runtime.webhook import gate

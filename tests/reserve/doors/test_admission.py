@@ -7,7 +7,13 @@ from typing import cast
 import pytest
 
 from korder.api.meta import JSON
-from korder.reserve.rules.admission import Judgement, Question, judge_order, judge_pod, judge_ticket
+from korder.reserve.rules.doors.admission import (
+    Judgement,
+    Question,
+    judge_order,
+    judge_pod,
+    judge_ticket,
+)
 from korder.testing.builders import a_pod, a_ticket, an_order
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -10,9 +10,9 @@ from korder.api.core import PODS
 from korder.api.meta import JSON, Key
 from korder.api.reserve import ORDERS, TICKETS
 from korder.kube.errors import ApiError, Forbidden, Invalid
-from korder.reserve.rules.admission import Question, judge_order, judge_pod
-from korder.reserve.rules.objects import Admission
-from korder.reserve.rules.site import Site
+from korder.reserve.rules.doors.admission import Question, judge_order, judge_pod
+from korder.reserve.rules.doors.objects import Admission
+from korder.reserve.rules.doors.site import Site
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_pod, a_ticket, an_order
 

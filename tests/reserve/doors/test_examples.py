@@ -15,8 +15,8 @@ from korder.api.plan import PatchType
 from korder.api.reserve import ORDERS, TICKETS, TicketPhase
 from korder.embedded.fleet import fleet
 from korder.kube import served
-from korder.reserve.rules.objects import Admission, doors
-from korder.reserve.rules.site import Site
+from korder.reserve.rules.doors.objects import Admission, doors
+from korder.reserve.rules.doors.site import Site
 from korder.reserve.setup import add_reserve
 from korder.runtime.clock import Clock, VirtualClock
 

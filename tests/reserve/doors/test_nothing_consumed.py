@@ -12,8 +12,8 @@ from korder.api.plan import PatchType
 from korder.api.reserve import ORDERS, TICKETS, TicketPhase
 from korder.kube import served
 from korder.kube.errors import Forbidden
-from korder.reserve.rules.objects import Admission, doors
-from korder.reserve.rules.site import Site
+from korder.reserve.rules.doors.objects import Admission, doors
+from korder.reserve.rules.doors.site import Site
 from korder.reserve.setup import add_reserve
 from korder.runtime.clock import Clock
 from korder.testing.builders import a_pod, a_ticket, an_order

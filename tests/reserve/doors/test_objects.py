@@ -5,10 +5,10 @@ from typing import Any, cast
 import pytest
 
 from korder.api.meta import JSON
-from korder.reserve.rules import objects
-from korder.reserve.rules.objects import Admission
-from korder.reserve.rules.rights import rights
-from korder.reserve.rules.site import MANAGER, Site
+from korder.reserve.rules.doors import objects
+from korder.reserve.rules.doors.objects import Admission
+from korder.reserve.rules.doors.rights import rights
+from korder.reserve.rules.doors.site import MANAGER, Site
 
 Body = dict[str, Any]
 IMAGE = "example.com/korder:1"

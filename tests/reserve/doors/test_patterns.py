@@ -4,8 +4,9 @@ import re
 
 from hypothesis import example, given, strategies as st
 
-from korder.reserve.rules import patterns, schedule
-from korder.reserve.rules.requests import InvalidRequest, request_of
+from korder.reserve.rules.claims.requests import InvalidRequest, request_of
+from korder.reserve.rules.doors import patterns
+from korder.reserve.rules.orders import schedule
 
 WORDS = st.sampled_from(
     [

@@ -8,7 +8,7 @@ from tests.reserve.scene import scene
 from korder.api import instant
 from korder.api.core import EVENTS, PODS
 from korder.api.reserve import TICKETS, TicketPhase
-from korder.reserve.rules import pretending
+from korder.reserve.rules.doors import pretending
 from korder.reserve.setup import add_reserve
 from korder.runtime.clock import Clock
 from korder.testing.builders import PodBuilder, a_pod, a_ticket

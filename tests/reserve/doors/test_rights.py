@@ -16,8 +16,8 @@ from korder.kube import served
 from korder.kube.client import Client
 from korder.net.http import Guard, Request, Response
 from korder.net.inprocess import InProcessTransport
-from korder.reserve.rules.rights import rights
-from korder.reserve.rules.site import MANAGER, Site
+from korder.reserve.rules.doors.rights import rights
+from korder.reserve.rules.doors.site import MANAGER, Site
 from korder.reserve.setup import add_reserve
 from korder.runtime.clock import Clock
 from korder.runtime.manager import Manager, Settings

@@ -6,7 +6,7 @@ from tests.reserve.doors.doors import doors
 from korder.api.core import PODS
 from korder.api.reserve import GUARDIAN_LABEL, ORDERS, TICKETS
 from korder.kube.errors import ApiError
-from korder.reserve.rules.objects import Admission
+from korder.reserve.rules.doors.objects import Admission
 from korder.runtime.clock import Clock
 from korder.testing.builders import a_pod, a_ticket, an_order
 

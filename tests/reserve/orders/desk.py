@@ -14,7 +14,8 @@ from korder.api import codec, instant, patch
 from korder.api.meta import JSON
 from korder.api.plan import Create, Delete, Notice, Patch, Plan, Step
 from korder.api.reserve import ORDERS, TICKETS, Order, Ticket, TicketPhase
-from korder.reserve.rules import daemonplan, orderend, orderplan
+from korder.reserve.rules.daemons import daemonplan
+from korder.reserve.rules.orders import orderend, orderplan
 from korder.testing.builders import Builder, NodeBuilder
 
 START = datetime(2026, 1, 5, 0, 0, 30, tzinfo=UTC)

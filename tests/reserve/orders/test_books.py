@@ -7,7 +7,7 @@ import pytest
 from tests.reserve.orders.desk import Desk
 
 from korder.api.reserve import TicketPhase
-from korder.reserve.rules import numbers, ticketnames
+from korder.reserve.rules.orders import numbers, ticketnames
 from korder.testing.builders import an_order
 
 REPLICAS = 3

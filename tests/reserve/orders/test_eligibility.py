@@ -8,7 +8,7 @@ import pytest
 from korder.api import codec, instant
 from korder.api.meta import JSON
 from korder.api.reserve import TicketSpec
-from korder.reserve.rules import eligibility
+from korder.reserve.rules.daemons import eligibility
 from korder.testing.builders import NodeBuilder, a_node
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)

@@ -7,7 +7,7 @@ from tests.reserve.scene import Scene
 
 from korder.api.core import PODS
 from korder.api.reserve import GUARDIAN_LABEL, ORDERS, TICKETS
-from korder.reserve.rules import measures
+from korder.reserve.rules.telling import measures
 from korder.runtime.manager import Manager
 
 Figures = dict[tuple[str, tuple[str, ...]], float]

@@ -19,13 +19,13 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules import explainorders, explainpods, explaintickets, measures
-from korder.reserve.rules.choosing import Market
-from korder.reserve.rules.explaining import Explanation
-from korder.reserve.rules.explainorders import OrderQuestion
-from korder.reserve.rules.explainpods import PodQuestion
-from korder.reserve.rules.explaintickets import TicketQuestion
-from korder.reserve.rules.fitting import Site
+from korder.reserve.rules.claims.choosing import Market
+from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.telling import explainorders, explainpods, explaintickets, measures
+from korder.reserve.rules.telling.explaining import Explanation
+from korder.reserve.rules.telling.explainorders import OrderQuestion
+from korder.reserve.rules.telling.explainpods import PodQuestion
+from korder.reserve.rules.telling.explaintickets import TicketQuestion
 from korder.testing.builders import a_node, a_pod, a_ticket, an_order
 
 FEW = settings(max_examples=50)

@@ -7,9 +7,9 @@ import pytest
 from korder.api import instant
 from korder.api.meta import JSON
 from korder.api.reserve import ORDERS, Order, Ticket
-from korder.reserve.rules import explainorders
-from korder.reserve.rules.explaining import Explanation
-from korder.reserve.rules.explainorders import OrderQuestion
+from korder.reserve.rules.telling import explainorders
+from korder.reserve.rules.telling.explaining import Explanation
+from korder.reserve.rules.telling.explainorders import OrderQuestion
 from korder.testing.builders import Builder, a_node, a_ticket, an_order
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -19,11 +19,11 @@ from korder.api.reserve import (
     Order,
     Ticket,
 )
-from korder.reserve.rules import explainpods
-from korder.reserve.rules.choosing import Market
-from korder.reserve.rules.explaining import Explanation
-from korder.reserve.rules.explainpods import PodQuestion
-from korder.reserve.rules.fitting import Site
+from korder.reserve.rules.claims.choosing import Market
+from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.telling import explainpods
+from korder.reserve.rules.telling.explaining import Explanation
+from korder.reserve.rules.telling.explainpods import PodQuestion
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket, an_order
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -16,9 +16,9 @@ from korder.api.reserve import (
     TICKETS,
     Ticket,
 )
-from korder.reserve.rules import explaintickets
-from korder.reserve.rules.explaining import Explanation
-from korder.reserve.rules.explaintickets import TicketQuestion
+from korder.reserve.rules.telling import explaintickets
+from korder.reserve.rules.telling.explaining import Explanation
+from korder.reserve.rules.telling.explaintickets import TicketQuestion
 from korder.testing.builders import Builder, a_node, a_pod, a_ticket, an_order
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -4,7 +4,7 @@ import pytest
 
 from korder.api.meta import JSON
 from korder.api.reserve import GUARDIAN_LABEL, TICKETS, Ticket
-from korder.reserve.rules import measures
+from korder.reserve.rules.telling import measures
 from korder.testing.builders import Builder, a_pod, a_ticket, an_order
 
 GUARDED = {GUARDIAN_LABEL: "true"}

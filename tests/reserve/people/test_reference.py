@@ -3,7 +3,7 @@
 import pytest
 from tests.reserve.people import reference
 
-from korder.reserve.rules import measures
+from korder.reserve.rules.telling import measures
 
 
 @pytest.mark.parametrize("kind", ["Order", "Ticket"])

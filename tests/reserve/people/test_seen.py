@@ -23,10 +23,11 @@ from korder.reserve.controllers.claims import Claims
 from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
-from korder.reserve.rules import claimsteps, explainpods
-from korder.reserve.rules.choosing import Market
-from korder.reserve.rules.explainpods import PodQuestion
-from korder.reserve.rules.fitting import Site
+from korder.reserve.rules.claims import claimsteps
+from korder.reserve.rules.claims.choosing import Market
+from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.telling import explainpods
+from korder.reserve.rules.telling.explainpods import PodQuestion
 from korder.runtime.clock import Clock
 from korder.testing.builders import PodBuilder, a_pod, an_order
 

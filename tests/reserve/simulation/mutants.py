@@ -18,11 +18,13 @@ from korder.api.plan import Patch, Plan, Step
 from korder.api.reserve import TICKETS, Ticket
 from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.tickets import Tickets, _references
-from korder.reserve.rules import handover, holding, orderplan, ticketplan
-from korder.reserve.rules.accounting import Account
-from korder.reserve.rules.handover import Member
-from korder.reserve.rules.orderplan import Books
-from korder.reserve.rules.picture import Picture
+from korder.reserve.rules.claims import handover
+from korder.reserve.rules.claims.handover import Member
+from korder.reserve.rules.orders import orderplan
+from korder.reserve.rules.orders.accounting import Account
+from korder.reserve.rules.orders.orderplan import Books
+from korder.reserve.rules.tickets import holding, ticketplan
+from korder.reserve.rules.tickets.picture import Picture
 from korder.runtime.manager import Manager
 
 Change = Callable[[Plan], Plan]

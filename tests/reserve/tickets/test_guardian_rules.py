@@ -19,8 +19,8 @@ from korder.api.reserve import (
     Ticket,
 )
 from korder.api.scheduling import affinity_mismatch
-from korder.reserve.rules import guardian, naming, usage
-from korder.reserve.rules.guardian import Options, Place
+from korder.reserve.rules.tickets import guardian, naming, usage
+from korder.reserve.rules.tickets.guardian import Options, Place
 from korder.testing.builders import Builder, a_node, a_ticket
 
 LEGAL = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=300)

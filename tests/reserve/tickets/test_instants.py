@@ -13,7 +13,7 @@ from korder.api.reserve import (
     STANDING_ANNOTATION,
     Share,
 )
-from korder.reserve.rules import clockwork, usage
+from korder.reserve.rules.tickets import clockwork, usage
 from korder.testing.builders import a_ticket
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

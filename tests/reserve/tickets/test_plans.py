@@ -18,9 +18,9 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules import guardian, ticketplan, usage
-from korder.reserve.rules.guardian import Options, Place
-from korder.reserve.rules.picture import FORCE_AFTER, Picture
+from korder.reserve.rules.tickets import guardian, ticketplan, usage
+from korder.reserve.rules.tickets.guardian import Options, Place
+from korder.reserve.rules.tickets.picture import FORCE_AFTER, Picture
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -20,7 +20,7 @@ from korder.api.core import NAMESPACES, PODS, Pod
 from korder.api.meta import JSON, Key
 from korder.api.reserve import GUARDIAN_LABEL, TICKETS, Reason, Ticket, TicketPhase
 from korder.reserve.controllers.tickets import Tickets
-from korder.reserve.rules import guardian
+from korder.reserve.rules.tickets import guardian
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_ticket
 

@@ -10,7 +10,7 @@ from korder.api.core import EVENTS, PODS, Pod
 from korder.api.meta import JSON, Key, key_of
 from korder.api.reserve import TICKETS, Reason, Ticket, TicketPhase
 from korder.reserve.controllers.tickets import Tickets
-from korder.reserve.rules import guardian
+from korder.reserve.rules.tickets import guardian
 from korder.runtime.manager import Manager
 from korder.testing.builders import Builder, PodBuilder, a_pod, a_ticket
 

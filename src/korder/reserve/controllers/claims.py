@@ -12,9 +12,9 @@ from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import HasMetadata, Key
 from korder.api.plan import NOTHING, Plan
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
-from korder.reserve.rules import claiming
-from korder.reserve.rules.choosing import Market
-from korder.reserve.rules.fitting import Site
+from korder.reserve.rules.claims import claiming
+from korder.reserve.rules.claims.choosing import Market
+from korder.reserve.rules.claims.fitting import Site
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change, Reader, by_namespace
 

@@ -14,10 +14,11 @@ from korder.api.plan import NOTHING, Plan
 from korder.api.reserve import TICKETS, Ticket, TicketPhase
 from korder.kube.errors import NotFound
 from korder.reserve.controllers.claims import BY_CLAIMANT, BY_NODE, by_claimant, by_node, pods_on
-from korder.reserve.rules import guardian, handover, members
-from korder.reserve.rules.fitting import Site
-from korder.reserve.rules.handover import Scene, Settings
-from korder.reserve.rules.members import Member
+from korder.reserve.rules.claims import handover, members
+from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.handover import Scene, Settings
+from korder.reserve.rules.claims.members import Member
+from korder.reserve.rules.tickets import guardian
 from korder.runtime.informer import Scope
 from korder.runtime.manager import Manager
 

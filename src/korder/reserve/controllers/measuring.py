@@ -14,8 +14,9 @@ from prometheus_client.registry import Collector
 from korder.api.core import PODS
 from korder.api.meta import HasMetadata
 from korder.api.reserve import ORDERS, TICKETS, Reason, Ticket, TicketPhase
-from korder.reserve.rules import measures, ticketstate
-from korder.reserve.rules.measures import FAMILIES, Amounts, Line
+from korder.reserve.rules.orders import ticketstate
+from korder.reserve.rules.telling import measures
+from korder.reserve.rules.telling.measures import FAMILIES, Amounts, Line
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change
 

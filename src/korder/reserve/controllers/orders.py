@@ -14,14 +14,8 @@ from korder.api.meta import Key, controller_of, key_of, owned_by
 from korder.api.plan import NOTHING, Create, Plan, Step
 from korder.api.reserve import NODE_LABEL, ORDER_UID_LABEL, ORDERS, TICKETS, Order, Ticket
 from korder.kube.errors import ApiError
-from korder.reserve.rules import (
-    daemonplan,
-    eligibility,
-    orderend,
-    orderplan,
-    orderrefusal,
-    ticketnames,
-)
+from korder.reserve.rules.daemons import daemonplan, eligibility
+from korder.reserve.rules.orders import orderend, orderplan, orderrefusal, ticketnames
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change
 

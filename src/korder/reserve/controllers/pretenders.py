@@ -7,7 +7,7 @@ from korder.api.meta import Key, key_of
 from korder.api.plan import NOTHING, Plan
 from korder.api.reserve import TICKETS
 from korder.reserve.controllers.claims import BY_CLAIMANT, by_claimant
-from korder.reserve.rules import pretending
+from korder.reserve.rules.doors import pretending
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change
 

@@ -14,9 +14,9 @@ from korder.api.meta import HasMetadata, Key, Kind, controller_of, key_of, owned
 from korder.api.plan import NOTHING, Create, Plan, Step
 from korder.api.reserve import TICKETS, PodReference, Ticket, TicketPhase
 from korder.kube.errors import ApiError, NotFound
-from korder.reserve.rules import guardian, ticketplan
-from korder.reserve.rules.guardian import Options
-from korder.reserve.rules.picture import Picture
+from korder.reserve.rules.tickets import guardian, ticketplan
+from korder.reserve.rules.tickets.guardian import Options
+from korder.reserve.rules.tickets.picture import Picture
 from korder.runtime.informer import Informer
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change

@@ -13,8 +13,8 @@ from korder.api.admission import AdmissionRequest
 from korder.api.core import Pod
 from korder.api.meta import JSON
 from korder.api.reserve import ORDERS, SCHEDULING_GATE, Order, Ticket
-from korder.reserve.rules import admission
-from korder.reserve.rules.admission import Judgement, Question, Refusal
+from korder.reserve.rules.doors import admission
+from korder.reserve.rules.doors.admission import Judgement, Question, Refusal
 from korder.runtime.clock import Clock
 from korder.runtime.webhook import review
 from korder.runtime.webhook.gate import Gate

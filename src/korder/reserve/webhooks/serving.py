@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from korder.api.meta import Key
 from korder.kube.client import Client
-from korder.reserve.rules import hooks
-from korder.reserve.rules.site import WEBHOOK
+from korder.reserve.rules.doors import hooks
+from korder.reserve.rules.doors.site import WEBHOOK
 from korder.reserve.webhooks import gates
 from korder.runtime.clock import Clock
 from korder.runtime.manager import Address, Manager

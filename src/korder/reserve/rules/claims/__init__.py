@@ -1,0 +1,1 @@
+"""Which pod gets which ticket, and how the room passes from guardian to pod."""

@@ -1,0 +1,126 @@
+"""What becomes of the pods that wait for tickets of one namespace: a claim, words why not, or leave to go without.
+
+`controllers.claims` gathers and calls `plan`; `choosing` picks the tickets, `claimsteps` makes the steps. A pod is only told
+what it has not been told before, so a thousand waiting pods cost nothing while nothing changes for them. A pod that other
+gates hold back as well claims nothing yet: room for a pod that cannot come would be wasted.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from korder.api.core import PODS, Pod
+from korder.api.meta import key_of
+from korder.api.plan import EventType, Notice, Plan, Step
+from korder.api.reserve import SCHEDULING_GATE, TICKETS, ClaimReason, Reason
+from korder.reserve.rules.claims import choosing, claimsteps
+from korder.reserve.rules.claims.choosing import Market, Match, Seeker, Wait
+from korder.reserve.rules.claims.requests import InvalidRequest, Request, request_of
+
+HAND_OVER_SECONDS = 60.0
+"""How long a hand-over may take before it is undone."""
+_UNDONE = Wait(Reason.CLAIM_UNDONE, "The hand-over was undone; the pod looks for another ticket.")
+_UNASKED = Wait(ClaimReason.NO_TICKET, "The pod asks for no ticket.")
+
+
+@dataclass(slots=True)
+class _Round:
+    """What is collected while pods are looked at one after the other."""
+
+    now: datetime
+    seekers: list[Seeker] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    wake_at: list[datetime] = field(default_factory=list)
+
+    def wait(self, pod: Pod, wait: Wait) -> None:
+        """Lets a pod wait and tells it why, unless it knows."""
+        old = claimsteps.told(pod)
+        known = old is not None and (old.reason, old.message) == (wait.reason, wait.message)
+        if known and not pod.status.nominated_node_name:
+            return
+        self.steps.append(claimsteps.tell(pod, wait.reason, wait.message, self.now))
+        self.notices.append(
+            Notice(PODS, pod, wait.reason, wait.message, EventType.WARNING, "Waiting")
+        )
+
+    def let_go(self, pod: Pod, why: str) -> None:
+        note = f"Scheduled without a ticket: {why}"
+        self.steps.append(claimsteps.let_go(pod))
+        self.notices.append(Notice(PODS, pod, ClaimReason.FELL_BACK, note))
+
+    def claim(self, match: Match) -> None:
+        pod, ticket = match.pod, match.ticket
+        deadline = self.now + timedelta(seconds=HAND_OVER_SECONDS)
+        self.steps.append(claimsteps.claim(ticket, pod, deadline))
+        note = f"Pod {key_of(pod)} claims the room on node {ticket.status.node_name}"
+        self.notices.append(Notice(TICKETS, ticket, "Claiming", note))
+
+
+def sought_namespace(pod: Pod) -> str | None:
+    """In which namespace a pod waits for a ticket; None if it does not wait."""
+    if not claimsteps.is_gated(pod) or pod.metadata.deletion_timestamp is not None:
+        return None
+    own = pod.metadata.namespace
+    try:
+        return request_of(pod.metadata.annotations).namespace(own)
+    except InvalidRequest:
+        return own
+
+
+def plan(pods: Iterable[Pod], market: Market) -> Plan:
+    """Decides about all pods that wait in a namespace and have no ticket yet."""
+    this = _Round(market.now)
+    for pod in pods:
+        _sort(pod, this)
+    matches, waits = choosing.choose(this.seekers, market)
+    for match in matches:
+        this.claim(match)
+    for seeker in this.seekers:
+        wait = waits.get(seeker.pod.metadata.uid)
+        if wait is not None:
+            _hold_or_let_go(seeker.pod, seeker.request, wait, this)
+    wake_at = min(this.wake_at, default=None)
+    return Plan().then(*this.steps).tell(*this.notices).wake(wake_at)
+
+
+def _sort(pod: Pod, this: _Round) -> None:
+    """Puts a pod among those who seek, or says at once what becomes of it."""
+    try:
+        request = request_of(pod.metadata.annotations)
+    except InvalidRequest as error:
+        this.wait(pod, Wait(ClaimReason.INVALID_REQUEST, f"{error}."))
+        return
+    last = claimsteps.told(pod)
+    if pod.status.nominated_node_name or (last is not None and last.status == "True"):
+        this.wait(pod, _UNDONE)
+    elif not request.asks:
+        this.let_go(pod, _UNASKED.message)
+    elif not claimsteps.is_last_gate(pod):
+        _hold_or_let_go(pod, request, _held_back(pod), this, at_once=False)
+    else:
+        this.seekers.append(Seeker(pod, request))
+
+
+def _hold_or_let_go(
+    pod: Pod, request: Request, wait: Wait, this: _Round, *, at_once: bool = True
+) -> None:
+    """Lets a pod wait that requires a ticket, or that prefers one and has still time."""
+    patient = request.fallback_after > timedelta()
+    since = pod.metadata.creation_timestamp or this.now
+    ends = since + request.fallback_after
+    if request.required or (not patient and not at_once):
+        this.wait(pod, wait)
+    elif ends > this.now:
+        this.wake_at.append(ends)
+        this.wait(pod, wait)
+    else:
+        this.let_go(pod, wait.message)
+
+
+def _held_back(pod: Pod) -> Wait:
+    others = sorted(gate.name for gate in pod.spec.scheduling_gates if gate.name != SCHEDULING_GATE)
+    return Wait(
+        ClaimReason.OTHER_GATES,
+        f"The pod claims a ticket once nobody else holds it back: {', '.join(others)}.",
+    )

@@ -1,0 +1,288 @@
+"""One node's hand-over: the room passes from guardians to the pods that claimed it, in batches, so that no third gets it.
+
+`controllers.handovers` gathers and calls `plan`, a state machine without a memory: how far each member is follows from the ticket, the
+pod and the guardians alone (`members`), so any crash is just a turn that comes later. A batch is marked and nominated, its guardians go,
+and only when all of them are gone are its pods pinned and let go; the node's next batch waits until all are bound. While one guardian of
+the batch stands, its pod counts twice, and another pod of the batch would fail to fit and lose its nomination. Where the node has room
+for pod and guardian together nothing has to be timed: the pod goes first and the guardian afterwards.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from korder.api import core, noderoom
+from korder.api.core import PODS, Pod
+from korder.api.meta import controller_of, key_of
+from korder.api.noderoom import NodeRoom
+from korder.api.plan import Create, Delete, EventType, Notice, Plan, Step
+from korder.api.reserve import ClaimReason, Reason, Ticket
+from korder.reserve.rules.claims import claimsteps, endings
+from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.members import NEVER, Member, Stage, beginning, is_marked, stage_of
+from korder.reserve.rules.tickets import guardian
+from korder.reserve.rules.tickets.guardian import Options, Place
+
+BEGIN_BEFORE_END = timedelta(seconds=40)
+"""A hand-over with less time left than this does not begin: the ticket is free again and the pod claims anew."""
+DELETION_PATIENCE = timedelta(seconds=10)
+"""How long after its grace a guardian may linger on a node that does not answer."""
+Members = list[tuple[Member, Pod]]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the manager's flags say about hand-overs."""
+
+    nominate: bool = True
+    recreate_stuck_pods: bool = True
+    guardians: Options = field(default_factory=Options)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A node, if it is still there, and all that is handed over on it."""
+
+    node: str
+    site: Site | None
+    members: Collection[Member]
+    now: datetime
+    scheduler: str = ""
+    """Who schedules, as far as is known; a new one has to be told of nominations again."""
+    settings: Settings = field(default_factory=Settings)
+
+    def room(self) -> NodeRoom:
+        if self.site is None:
+            return NodeRoom({}, {}, {})
+        return noderoom.room_of(self.site.node, self.site.pods)
+
+
+def plan(scene: Scene) -> Plan:
+    """Decides what happens on the node now, and when to look again."""
+    turn = _Turn(scene)
+    by_stage: dict[Stage, Members] = {stage: [] for stage in Stage}
+    for member in scene.members:
+        stage = stage_of(member, scene.node)
+        if member.pod is None or stage is Stage.UNDONE:
+            turn.end(endings.undone(member, scene.now))
+        else:
+            by_stage[stage].append((member, member.pod))
+    for member, _ in by_stage[Stage.LOST]:
+        turn.end(endings.lost(member, scene.now))
+    marked = turn.in_time(by_stage[Stage.MARKED])
+    queued = turn.in_time(by_stage[Stage.QUEUED], BEGIN_BEFORE_END)
+    busy = turn.still_open(by_stage[Stage.OPEN]) + turn.unfinished(by_stage[Stage.BOUND])
+    if marked:
+        turn.advance(marked)
+    elif busy:
+        turn.rescue(busy)
+    elif queued:
+        turn.begin(queued)
+    return turn.plan()
+
+
+class _Turn:
+    """Collects what is to be done: first steps, steps that follow when all of these have succeeded, and words."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._first: list[Step] = []
+        self._second: list[Step] = []
+        self._notices: list[Notice] = []
+        self._wake_at: list[datetime] = []
+
+    def plan(self) -> Plan:
+        wake_at = min(self._wake_at, default=None)
+        return Plan().then(*self._first).then(*self._second).tell(*self._notices).wake(wake_at)
+
+    def end(self, ending: Plan) -> None:
+        """Writes how the hand-over of a ticket ended, after everything else."""
+        self._second += (step for stage in ending.stages for step in stage)
+        self._notices += ending.notices
+
+    def in_time(self, members: Members, before_end: timedelta = timedelta()) -> Members:
+        """Those of the gated members who have time left; the others end."""
+        left = []
+        for member, pod in members:
+            ends = max(member.deadline, NEVER + before_end) - before_end
+            if ends > self._scene.now:
+                self._wake_at.append(ends)
+                left.append((member, pod))
+                continue
+            if is_marked(pod):
+                words = "The hand-over took too long; the pod looks for another ticket."
+                self._first.append(
+                    claimsteps.tell(pod, Reason.CLAIM_UNDONE, words, self._scene.now)
+                )
+            self.end(endings.too_late(member, self._scene.now))
+        return left
+
+    def still_open(self, members: Members) -> Members:
+        """Those who may still be bound; the others have lost their room or their time."""
+        left = []
+        for member, pod in members:
+            if not member.standing and self._is_pushed_out(pod):
+                self._abandon(member, pod, Reason.STOLEN, self._thief(pod))
+            elif member.deadline <= self._scene.now:
+                self._abandon(member, pod, Reason.NEVER_BOUND, _last_words(pod))
+            else:
+                self._wake_at.append(member.deadline)
+                left.append((member, pod))
+        return left
+
+    def unfinished(self, members: Members) -> Members:
+        """Those whose pod is bound but whose remainder is not; all others have what they claimed."""
+        left = []
+        for member, pod in members:
+            heir = member.heir
+            in_time = member.deadline > self._scene.now
+            if heir is None or heir.spec.node_name or not in_time:
+                self._first += map(_end, () if member.keeps_guardian else member.firm)
+                self.end(endings.done(member, pod, self._scene.now))
+                continue
+            self._wake_at.append(member.deadline)
+            if guardian.is_gated(heir) and not member.standing:
+                self._first.append(claimsteps.open_guardian(heir))
+            left.append((member, pod))
+        return left
+
+    def begin(self, members: Members) -> None:
+        """Starts the node's next batch: the easy way as far as there is room for the pods beside the guardians."""
+        heirless = [member for member, _ in members if member.is_swapped and member.heir is None]
+        self._first += map(self._birth, heirless)
+        ready = [each for each in members if each[0] not in heirless]
+        ready.sort(key=lambda each: _age(each[1]))
+        room = self._scene.room()
+        if ready and (ready[0][0].is_swapped or room.lacks(noderoom.demand_of(ready[0][1]))):
+            self._mark(ready)
+            self._second += (_end(each) for member, _ in ready for each in member.firm)
+            return
+        for member, pod in ready:
+            demand = noderoom.demand_of(pod)
+            if not member.is_swapped and not room.lacks(demand):
+                room = room.with_pod(demand)
+                self._open(member, pod)
+
+    def advance(self, members: Members) -> None:
+        """Takes a batch over the barrier once the last of its guardians is gone."""
+        strangers = [each for each in members if not self._is_known(*each)]
+        standing = [each for member, _ in members for each in member.standing]
+        self._mark(strangers)
+        self._end_all(standing)
+        if not standing and not strangers:
+            for member, pod in members:
+                self._open(member, pod)
+
+    def rescue(self, members: Members) -> None:
+        """Helps pods that were let go before their guardian when somebody else took the room: one after the other."""
+        for member, pod in members:
+            if member.firm and not member.keeps_guardian and self._is_pushed_out(pod):
+                self._mark([(member, pod)])
+                self._second += map(_end, member.firm)
+                return
+        leaving = (each for member, _ in members for each in member.standing)
+        self._end_all(each for each in leaving if each.metadata.deletion_timestamp is not None)
+
+    def _open(self, member: Member, pod: Pod) -> None:
+        heir = member.heir
+        self._first.append(claimsteps.pin(pod, member.ticket, self._scene.node))
+        if heir is not None and guardian.is_gated(heir):
+            self._first.append(claimsteps.open_guardian(heir))
+        self._wake_at.append(member.deadline)
+        if claimsteps.told(pod) is not None and not is_marked(pod):
+            words = self._words(member.ticket)
+            self._second.append(
+                claimsteps.tell(pod, ClaimReason.CLAIMED, words, self._scene.now, bound=True)
+            )
+
+    def _birth(self, member: Member) -> Create:
+        place = Place(self._scene.node, gated=True)
+        options = self._scene.settings.guardians
+        made = guardian.body(member.ticket, member.free_name, options, member.rest, place)
+        return Create(PODS, made)
+
+    def _mark(self, members: Members) -> None:
+        node = self._scene.node if self._scene.settings.nominate else ""
+        for member, pod in members:
+            words = self._words(member.ticket)
+            now = self._scene.now
+            self._first.append(
+                claimsteps.tell(pod, ClaimReason.CLAIMED, words, now, bound=True, node=node)
+            )
+            if member.heir is not None and member.heir.status.nominated_node_name != node:
+                self._first.append(claimsteps.nominate(member.heir, node))
+
+    def _is_known(self, member: Member, pod: Pod) -> bool:
+        """Says whether the scheduler that is at work now knows of the nominations."""
+        told, heir = claimsteps.told(pod), member.heir
+        node = self._scene.node if self._scene.settings.nominate else ""
+        return (
+            told is not None
+            and told.message == self._words(member.ticket)
+            and (heir is None or heir.status.nominated_node_name == node)
+        )
+
+    def _end_all(self, guardians: Iterable[Pod]) -> None:
+        for each in guardians:
+            going = each.metadata.deletion_timestamp
+            if going is None:
+                self._second.append(_end(each))
+            elif going + DELETION_PATIENCE <= self._scene.now:
+                self._second.append(_end(each, grace_seconds=0))
+            else:
+                self._wake_at.append(going + DELETION_PATIENCE)
+
+    def _abandon(self, member: Member, pod: Pod, reason: Reason, message: str) -> None:
+        """Ends the wait of a pod that is tied to a node which does not take it: only a new pod can go elsewhere."""
+        meta, node = pod.metadata, self._scene.node
+        if self._scene.settings.recreate_stuck_pods and controller_of(pod) is not None:
+            note = f"Deleted so that its controller makes it again: {message}"
+            self._first.append(Delete(PODS, key_of(pod), meta.uid, meta.resource_version))
+        else:
+            note = f"The pod is tied to node {node} without a ticket: {message}"
+            promised = pod.status.nominated_node_name
+            self._first.append(
+                claimsteps.tell(pod, reason, message, self._scene.now, node=promised)
+            )
+        self._notices.append(Notice(PODS, pod, reason, note, EventType.WARNING, "GiveBack"))
+        self.end(endings.unbound(member, reason, message, self._scene.now))
+
+    def _is_pushed_out(self, pod: Pod) -> bool:
+        """Says whether the scheduler has tried the pod, and the node has no room for it."""
+        tried = core.reported(pod.status.conditions, "PodScheduled")
+        return (
+            tried is not None
+            and tried.reason == "Unschedulable"
+            and not pod.status.nominated_node_name
+            and bool(self._scene.room().lacks(noderoom.demand_of(pod)))
+        )
+
+    def _thief(self, pod: Pod) -> str:
+        """Names the pod that probably took the room: the youngest on the node that may come before this one."""
+        node, rank = self._scene.node, pod.spec.priority or 0
+        others = self._scene.site.pods if self._scene.site is not None else ()
+        above = [other for other in others if (other.spec.priority or 0) >= rank]
+        if not above:
+            return f"Node {node} has no room any more."
+        return f"Its room on node {node} was taken by pod {key_of(max(above, key=_age))}."
+
+    def _words(self, ticket: Ticket) -> str:
+        promise = f"{beginning(ticket)}holds room on node {self._scene.node} for this pod."
+        known = f" Scheduler {self._scene.scheduler} knows." if self._scene.scheduler else ""
+        return promise + known
+
+
+def _end(guardian: Pod, grace_seconds: int | None = None) -> Delete:
+    return Delete(PODS, key_of(guardian), guardian.metadata.uid, grace_seconds=grace_seconds)
+
+
+def _age(pod: Pod) -> tuple[datetime, str]:
+    return pod.metadata.creation_timestamp or NEVER, pod.metadata.name
+
+
+def _last_words(pod: Pod) -> str:
+    """What the scheduler last said about the pod."""
+    tried = core.reported(pod.status.conditions, "PodScheduled")
+    return (
+        tried.message if tried is not None and tried.message else "The scheduler did not bind it."
+    )

@@ -1,0 +1,207 @@
+"""What to do about an order in DaemonSet mode: exactly one ticket, claimed or not, on every eligible node.
+
+`controllers.orders` calls it; `orderplan` is its twin for orders that keep a number of tickets. Names come from nodes, so nothing has to be
+booked before a ticket is made: a second create finds the first. A ticket is replaced break-before-make, because its node has room for
+one (rule 7), a tenth of the nodes at a time. Refresh policies do not count here (rule 19); a firing opens a window of a Scheduled
+order and otherwise only looks again.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import msgspec
+
+from korder.api.core import Node
+from korder.api.plan import Create, EventType, Notice, Plan
+from korder.api.reserve import (
+    ORDERS,
+    Order,
+    OrderReason,
+    Reason,
+    StrategyType,
+    Ticket,
+    TicketPhase,
+    TicketPool,
+)
+from korder.reserve.rules.daemons import nodeposts
+from korder.reserve.rules.daemons.nodeposts import Post, Wish, Work
+from korder.reserve.rules.orders import (
+    deeds,
+    findings,
+    firings,
+    orderstatus,
+    schedule,
+    strategies,
+    template,
+    ticketnames,
+    ticketstate,
+)
+from korder.reserve.rules.orders.firings import Timetable
+from korder.reserve.rules.orders.orderstatus import Findings
+from korder.reserve.rules.orders.ticketnames import Taken
+
+_REASONS_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An order, its tickets, all nodes, the instant, which names of tickets are in use, and who else books on a node."""
+
+    order: Order
+    tickets: Sequence[Ticket]
+    nodes: Collection[Node]
+    now: datetime
+    taken: Taken
+    rivals: Callable[[str], Iterable[str]]
+
+
+def plan(picture: Picture) -> Plan:
+    """Decides what to do about an order in DaemonSet mode that is not being deleted."""
+    order, now = picture.order, picture.now
+    open_now = _open_firing(order, now)
+    ends = (firings.closes(order, open_now),) if open_now is not None else ()
+    try:
+        times = firings.timetable(order, now, ends)
+    except schedule.InvalidSchedule as wrong:
+        found = findings.of_failure(order, str(wrong))
+        status, _ = orderstatus.status_of(order, picture.tickets, found, now)
+        return Plan().then(*orderstatus.report(order, status))
+    firing = times.last if times.opens and _is_windowed(order) else open_now
+    posts = nodeposts.posts_of(order.spec.template.spec, picture.nodes, picture.tickets, now)
+    wish = Wish(template.template_hash(order.spec.template), _is_windowed(order), firing)
+    work = Work() if order.spec.paused else nodeposts.work_on(posts, wish, now)
+    return _written(picture, posts, work, times, firing)
+
+
+def _is_windowed(order: Order) -> bool:
+    return strategies.of(order).type is StrategyType.SCHEDULED
+
+
+def _open_firing(order: Order, now: datetime) -> datetime | None:
+    """The firing whose window is open."""
+    opened = [pool.firing for pool in order.status.pools if pool.firing is not None]
+    return next((each for each in opened if firings.closes(order, each) > now), None)
+
+
+def _written(
+    picture: Picture,
+    posts: Sequence[Post],
+    work: Work,
+    times: Timetable,
+    firing: datetime | None,
+) -> Plan:
+    order, now = picture.order, picture.now
+    pools = (TicketPool(firing=firing),) if firing is not None and _is_windowed(order) else ()
+    booked = msgspec.structs.replace(
+        order.status,
+        pools=pools,
+        last_schedule_time=times.last,
+        next_schedule_time=times.following,
+    )
+    found = _found(picture, posts, work, times, firing)
+    status, next_at = orderstatus.status_of(
+        msgspec.structs.replace(order, status=booked), picture.tickets, found, now
+    )
+    made = [_creation(picture, node, firing) for node in work.bare]
+    going = {ticket.metadata.uid for ticket in work.gone}
+    staying = [ticket for ticket in picture.tickets if ticket.metadata.uid not in going]
+    plan = (
+        Plan()
+        .then(*orderstatus.report(order, status))
+        .then(
+            *map(deeds.removal, work.gone),
+            *([] if order.spec.paused else template.in_place(order, staying)),
+            *made,
+        )
+        .tell(*times.notices, *_replicas_ignored(order))
+        .tell(*deeds.told_made(order, made), *deeds.told_gone(order, work.unwanted, work.why))
+        .tell(*deeds.told_gone(order, work.outdated, "of an old template"))
+        .wake(next_at)
+        .wake(times.look_at)
+    )
+    if firing is not None:
+        plan = plan.wake(firings.closes(order, firing))
+    for post in posts:
+        if post.verdict.until is not None and post.verdict.until > now and post.tickets:
+            plan = plan.wake(post.verdict.until)
+    return plan
+
+
+def _creation(picture: Picture, node: str, firing: datetime | None) -> Create:
+    meta = picture.order.metadata
+    name = ticketnames.on_node(meta.name, meta.uid, node, firing, picture.taken)
+    return template.ticket(picture.order, name, firing=firing, node=node)
+
+
+def _found(
+    picture: Picture,
+    posts: Sequence[Post],
+    work: Work,
+    times: Timetable,
+    firing: datetime | None,
+) -> Findings:
+    """What is found for the conditions."""
+    order = picture.order
+    eligible = [
+        post
+        for post in posts
+        if post.verdict.takes or (post.verdict.keeps(picture.now) and post.serves)
+    ]
+    wanted = template.template_hash(order.spec.template)
+    claimed = sum(
+        any(ticketstate.phase_of(each) is TicketPhase.CLAIMED for each in post.tickets)
+        for post in eligible
+    )
+    old = any(
+        ticketstate.is_idle(ticket) and not ticketstate.has_hash(ticket, wanted)
+        for ticket in picture.tickets
+    )
+    base = Findings(
+        desired=len(eligible),
+        free=len(eligible) - claimed,
+        template_hash=wanted,
+        rolling=old,
+        busy=bool(work.gone or work.bare or any(map(ticketstate.is_leaving, picture.tickets))),
+        unmade=bool(work.bare),
+        remarks=_rivalry(picture),
+    )
+    if _is_windowed(order) and firing is None:
+        return replace(base, desired=0, free=0, closed=findings.between_windows(times))
+    if not eligible:
+        return replace(base, closed=(Reason.NO_ELIGIBLE_NODE, _no_node(posts)))
+    return base
+
+
+def _no_node(posts: Sequence[Post]) -> str:
+    if not posts:
+        return "there is no node"
+    reasons = list(dict.fromkeys(post.verdict.why_not for post in posts))
+    more = f"; and {len(reasons) - _REASONS_NAMED} more" if len(reasons) > _REASONS_NAMED else ""
+    return f"none of {len(posts)} nodes: {'; '.join(reasons[:_REASONS_NAMED])}{more}"
+
+
+def _rivalry(picture: Picture) -> str:
+    """Names the orders that have tickets on the nodes where ours wait: who competes, competes visibly."""
+    waiting = [
+        ticket.spec.node_name
+        for ticket in picture.tickets
+        if ticketstate.phase_of(ticket) is TicketPhase.PENDING and ticket.status.message
+    ]
+    told = []
+    for node in sorted(waiting)[:_REASONS_NAMED]:
+        others = sorted(set(picture.rivals(node)))
+        if others:
+            told.append(f"node {node} is also booked by {', '.join(others)}")
+    return "; ".join(told)
+
+
+def _replicas_ignored(order: Order) -> tuple[Notice, ...]:
+    """Tells, once for each edit, that a number of replicas has no effect."""
+    if order.spec.replicas == 1 or order.status.observed_generation == order.metadata.generation:
+        return ()
+    told = (
+        f"replicas {order.spec.replicas} has no effect: there is one ticket on each eligible node"
+    )
+    reason = OrderReason.REPLICAS_IGNORED.value
+    return (Notice(ORDERS, order, reason, told, EventType.WARNING),)

@@ -1,0 +1,186 @@
+"""Verdicts at the door: what becomes of a pod, an order or a ticket that somebody writes.
+
+The webhooks ask it; `expressions` says the same in CEL where the API server itself does admission. A verdict is never an act: a pod is
+marked and nothing else, so a dry run and a write that is refused later cost nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from korder.api import duration, quantity, resources
+from korder.api.core import Pod
+from korder.api.meta import JSON
+from korder.api.reserve import (
+    DEFAULT_DURATION,
+    SCHEDULING_GATE,
+    Order,
+    Strategy,
+    StrategyType,
+    Ticket,
+    TicketSpec,
+)
+from korder.reserve.rules.claims.requests import InvalidRequest, request_of
+from korder.reserve.rules.doors import conditions, sentences
+from korder.reserve.rules.orders import schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What is wrong, and in which field."""
+
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is wrong, what is only odd, and whether a pod gets the gate."""
+
+    refusals: tuple[Refusal, ...] = ()
+    warnings: tuple[str, ...] = ()
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is written, what was there before, and when.
+
+    Attributes:
+        spec: The spec as it was sent, for fields that must stay as they are.
+        before: The spec that is there; None for a new object.
+        system_classes: Whether guardians may have a priority class of the system.
+    """
+
+    now: datetime
+    spec: Mapping[str, JSON]
+    before: Mapping[str, JSON] | None = None
+    system_classes: bool = False
+
+
+def judge_pod(pod: Pod) -> Judgement:
+    """Refuses a pod nobody can understand, marks one that asks for a ticket, and lets all others pass."""
+    annotations = pod.metadata.annotations
+    warnings = tuple(
+        map(sentences.output_only, filter(annotations.__contains__, conditions.ANSWERS))
+    )
+    try:
+        request = request_of(annotations)
+    except InvalidRequest as error:
+        return Judgement((Refusal("metadata.annotations", str(error)),), warnings)
+    if not request.asks:
+        return Judgement(warnings=warnings)
+    if pod.spec.node_name:
+        return Judgement((Refusal("spec.nodeName", sentences.NODE_NAME),), warnings)
+    gated = any(gate.name == SCHEDULING_GATE for gate in pod.spec.scheduling_gates)
+    return Judgement(warnings=warnings, marked=not gated)
+
+
+def judge_order(order: Order, question: Question) -> Judgement:
+    """Refuses an order that could never hold anything, and warns of one that will surprise."""
+    refusals = (
+        *_template(order.spec.template.spec, "spec.template.spec", question),
+        *_timetable(order),
+        *_switched(question),
+    )
+    if refusals:
+        return Judgement(refusals)
+    return Judgement(warnings=tuple(_advice(order, question.now)))
+
+
+def judge_ticket(ticket: Ticket, question: Question) -> Judgement:
+    """Refuses a ticket that could never hold anything, and changes that could not reach its guardian."""
+    return Judgement((*_template(ticket.spec, "spec", question), *_changes(question)))
+
+
+def _template(spec: TicketSpec, path: str, question: Question) -> list[Refusal]:
+    refusals = _amounts(spec, path)
+    name = spec.priority_class_name
+    if name.startswith("system-") and not question.system_classes:
+        refusals.append(Refusal(f"{path}.priorityClassName", sentences.SYSTEM_CLASS))
+    if spec.window is not None:
+        refusals += _zone(spec.window.time_zone, f"{path}.window.timeZone")
+    return refusals
+
+
+def _zone(name: str, path: str) -> list[Refusal]:
+    try:
+        schedule.zone_of(name)
+    except schedule.InvalidSchedule as error:
+        return [Refusal(path, str(error))]
+    return []
+
+
+def _timetable(order: Order) -> list[Refusal]:
+    strategy = order.spec.strategy
+    if strategy is None:
+        return []
+    if wrong := _zone(strategy.time_zone, "spec.strategy.timeZone"):
+        return wrong
+    if not strategy.schedule.strip():
+        return []
+    problem = schedule.check(strategy.schedule, strategy.time_zone)
+    return [Refusal("spec.strategy.schedule", problem)] if problem else []
+
+
+def _amounts(spec: TicketSpec, path: str) -> list[Refusal]:
+    try:
+        asked = resources.parse_list(spec.resources.requests)
+        allowed = resources.parse_list(spec.resources.limits)
+    except quantity.InvalidQuantity as error:
+        return [Refusal(f"{path}.resources", str(error))]
+    return [
+        Refusal(
+            f"{path}.resources.requests.{name}",
+            f"must not be greater than its limit: {amount} is more than {allowed[name]}",
+        )
+        for name, amount in asked.items()
+        if name in allowed and amount > allowed[name]
+    ]
+
+
+def _switched(question: Question) -> list[Refusal]:
+    before, after = question.before, question.spec
+    if before is None or bool(before.get("daemonSet")) == bool(after.get("daemonSet")):
+        return []
+    return [Refusal("spec.daemonSet", sentences.DAEMON_SET)]
+
+
+def _changes(question: Question) -> list[Refusal]:
+    before, after = question.before, question.spec
+    if before is None:
+        return []
+    changed = [field for field in sentences.KEPT if before.get(field) != after.get(field)]
+    return [Refusal(f"spec.{field}", sentences.IMMUTABLE) for field in changed]
+
+
+def _advice(order: Order, now: datetime) -> Iterator[str]:
+    spec, strategy = order.spec, order.spec.strategy
+    if spec.daemon_set:
+        if spec.replicas > 1:
+            yield sentences.NO_REPLICAS
+        return
+    if spec.replicas > sentences.MANY:
+        yield sentences.many(str(spec.replicas))
+    if strategy is not None and strategy.type is StrategyType.RECURRING:
+        gap = _gap(strategy, _length(spec.template.spec), now)
+        if gap:
+            yield gap
+
+
+def _gap(strategy: Strategy, length: timedelta, now: datetime) -> str:
+    """Rule 5: between the end of a pool's tickets and the firing that replaces them nothing is held."""
+    firings = schedule.parse(strategy.schedule, strategy.time_zone)
+    first = firings.next_after(now)
+    period = firings.next_after(first) - first
+    if length >= period:
+        return ""
+    return (
+        f"spec.template.spec.duration is shorter than the {period} between two firings:"
+        " until the next firing nothing is held"
+    )
+
+
+def _length(spec: TicketSpec) -> timedelta:
+    said = spec.window.duration if spec.window is not None else spec.duration
+    return duration.parse(said or DEFAULT_DURATION).timedelta

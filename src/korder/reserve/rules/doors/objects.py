@@ -1,0 +1,127 @@
+"""Everything `korder install` puts into a cluster beside the CRDs, in the order in which it has to come.
+
+`cli.install` applies it and `cli.uninstall` takes it away, last first; the embedded cluster takes `essentials`. A Deployment is part of it
+only if there is an image: a manager may also run elsewhere.
+"""
+
+from enum import StrEnum
+
+from korder.api.meta import JSON
+from korder.api.reserve import GUARDIAN_PRIORITY_CLASS
+from korder.reserve.rules.doors.hooks import webhooks
+from korder.reserve.rules.doors.policies import policies
+from korder.reserve.rules.doors.rights import rights
+from korder.reserve.rules.doors.site import MANAGER, SELECTOR, WEBHOOK, WEBHOOK_PORT, Site, meta
+
+PRIORITY = 1_000_000
+"""Of guardians: above what people usually run, far below what the system itself runs."""
+REPLICAS = 2
+
+
+class Admission(StrEnum):
+    """By which of its two means an API server marks pods and refuses nonsense."""
+
+    WEBHOOK = "webhook"
+    POLICY = "policy"
+
+
+def objects(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
+    """An installation, without the CRDs."""
+    webhook = admission is Admission.WEBHOOK
+    served = (_service(place),) if webhook and not place.webhook_url else ()
+    manager = (_deployment(place),) if place.image else ()
+    return (
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": meta(place.namespace)},
+        priority_class(),
+        *rights(place),
+        *served,
+        *manager,
+        *doors(place, admission),
+    )
+
+
+def doors(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
+    """What makes an API server mark and refuse."""
+    return webhooks(place) if admission is Admission.WEBHOOK else policies(place)
+
+
+def priority_class() -> dict[str, JSON]:
+    """The class of guardians: nobody usual preempts them, and they preempt nobody."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": meta(GUARDIAN_PRIORITY_CLASS),
+        "value": PRIORITY,
+        "preemptionPolicy": "Never",
+        "description": "Pods that hold room for tickets of korder.",
+    }
+
+
+def _service(place: Site) -> dict[str, JSON]:
+    port: JSON = {"name": "webhook", "port": 443, "targetPort": "webhook"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": meta(WEBHOOK, place.namespace),
+        "spec": {"selector": dict(SELECTOR), "ports": [port]},
+    }
+
+
+def _deployment(place: Site) -> dict[str, JSON]:
+    metadata = meta(MANAGER, place.namespace)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata,
+        "spec": {
+            "replicas": REPLICAS,
+            "selector": {"matchLabels": dict(SELECTOR)},
+            "template": {"metadata": {"labels": dict(SELECTOR)}, "spec": _manager(place)},
+        },
+    }
+
+
+def _manager(place: Site) -> dict[str, JSON]:
+    """The manager's pod: one that also a namespace with restricted pod security takes."""
+    return {
+        "serviceAccountName": MANAGER,
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "terminationGracePeriodSeconds": 30,
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": dict(SELECTOR)},
+            }
+        ],
+        "containers": [_container(place)],
+    }
+
+
+def _container(place: Site) -> dict[str, JSON]:
+    arguments: list[JSON] = ["manager", "--leader-elect", "--log-format=json"]
+    if place.system_classes:
+        arguments.append("--allow-system-classes")
+    return {
+        "name": "manager",
+        "image": place.image,
+        "command": ["korder"],
+        "args": arguments,
+        "ports": [
+            {"name": "webhook", "containerPort": WEBHOOK_PORT},
+            {"name": "metrics", "containerPort": 8080},
+            {"name": "probes", "containerPort": 8081},
+        ],
+        "livenessProbe": _probe("/healthz"),
+        "readinessProbe": _probe("/readyz"),
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+
+
+def _probe(path: str) -> dict[str, JSON]:
+    return {"httpGet": {"path": path, "port": "probes"}, "periodSeconds": 10}

@@ -1,0 +1,1 @@
+"""How many tickets an order has, when they are made and replaced, and what its status says."""

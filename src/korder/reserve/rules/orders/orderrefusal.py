@@ -1,0 +1,39 @@
+"""What an order says and does when the server does not want its tickets: a quota, a policy, a webhook.
+
+`controllers.orders` calls it with the server's words. They become the Failure condition and stay there until all tickets are made; the
+pause before the next try grows with the time for which that has lasted, so nothing has to be remembered but the order.
+"""
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from korder.api import conditions
+from korder.api.conditions import Condition, Status
+from korder.api.plan import EventType, Notice, Plan
+from korder.api.reserve import ORDERS, Order, OrderCondition, OrderReason
+from korder.reserve.rules.orders import orderstatus
+
+SOONEST, LATEST = timedelta(seconds=1), timedelta(seconds=60)
+_LONGEST_MESSAGE = 1_024
+
+
+def refused(order: Order, message: str, now: datetime) -> Plan:
+    """Writes a refusal down, and tries again ever later."""
+    reason = OrderReason.TICKETS_REFUSED.value
+    before = conditions.find(order.status.conditions, OrderCondition.FAILURE)
+    since = before.last_transition_time if before is not None and before.reason == reason else None
+    pause = min(max(now - since, SOONEST), LATEST) if since is not None else SOONEST
+    failure = Condition(
+        type=OrderCondition.FAILURE.value,
+        status=Status.TRUE,
+        observed_generation=order.metadata.generation,
+        reason=reason,
+        message=message[:_LONGEST_MESSAGE],
+    )
+    said = conditions.set_condition(order.status.conditions, failure, now)
+    status = msgspec.structs.replace(order.status, conditions=said)
+    plan = Plan().then(*orderstatus.report(order, status)).wake(now + pause)
+    if since is not None:
+        return plan
+    return plan.tell(Notice(ORDERS, order, reason, failure.message, EventType.WARNING))

@@ -1,0 +1,211 @@
+"""What is said about an order: its counters and its conditions.
+
+`orderplan` and `daemonplan` call it with what they have found out; it calls `api.conditions`. Every counter is counted from the tickets
+that are there, never carried on, so that it is true however it was wrong before.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+
+from korder.api import conditions
+from korder.api.conditions import Condition, Status
+from korder.api.meta import JSON, key_of
+from korder.api.plan import Patch
+from korder.api.reserve import (
+    ORDER_UID_LABEL,
+    ORDERS,
+    Order,
+    OrderCondition,
+    OrderReason,
+    OrderStatus,
+    Reason,
+    Ticket,
+    TicketCondition,
+    TicketPhase,
+)
+from korder.reserve.rules.orders import ticketstate
+
+_HOLDING = (TicketPhase.RESERVED, TicketPhase.CLAIMING, TicketPhase.CLAIMED)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a plan knows about an order that its tickets do not tell.
+
+    Attributes:
+        desired: How many tickets there should be, claimed ones included where they count.
+        free: How many of them should be there to be claimed.
+        template_hash: The hash of the present template.
+        closed: Why there is nothing to be ready for, with its reason.
+        blocked: Why a roll-out cannot go on.
+        rolling: Whether tickets of an old template are being replaced.
+        busy: Whether tickets are being made or taken away.
+        failure: Why the order cannot work at all: a reason and a sentence.
+        unmade: Whether there are tickets yet to be made: while there are, an earlier refusal stands.
+        complete: Whether nothing will come any more.
+        remarks: What to add to the message of tickets that wait.
+    """
+
+    desired: int
+    free: int
+    template_hash: str
+    closed: tuple[str, str] | None = None
+    blocked: str = ""
+    rolling: bool = False
+    busy: bool = False
+    failure: tuple[str, str] | None = None
+    unmade: bool = False
+    complete: bool = False
+    remarks: str = ""
+
+
+def status_of(
+    order: Order, tickets: Sequence[Ticket], found: Findings, now: datetime
+) -> tuple[OrderStatus, datetime | None]:
+    """The status of an order, and when the next ticket will have been held for long enough."""
+    live = [ticket for ticket in tickets if not ticketstate.is_over(ticket)]
+    phases = [ticketstate.phase_of(ticket) for ticket in live]
+    available, next_at = _available(order, live, now)
+    least = order.spec.min_available
+    held = sum(phase in _HOLDING for phase in phases)
+    counted = msgspec.structs.replace(
+        order.status,
+        observed_generation=order.metadata.generation,
+        desired_replicas=found.desired,
+        replicas=len(live),
+        available_replicas=available,
+        unavailable_replicas=phases.count(TicketPhase.PENDING),
+        claimed_replicas=phases.count(TicketPhase.CLAIMED),
+        terminal_replicas=len(tickets) - len(live),
+        updated_replicas=sum(ticketstate.has_hash(each, found.template_hash) for each in live),
+        opened=order.status.opened or (least is not None and held >= least),
+        label_selector=f"{ORDER_UID_LABEL}={order.metadata.uid}",
+    )
+    return _judged(order, counted, live, found, now), next_at
+
+
+def _available(order: Order, live: Iterable[Ticket], now: datetime) -> tuple[int, datetime | None]:
+    """Counts the tickets that have been held for long enough, and says when the next one will have been."""
+    held = [ticket for ticket in live if ticketstate.is_held(ticket)]
+    if not order.spec.min_ready_seconds:
+        return len(held), None
+    wait = timedelta(seconds=order.spec.min_ready_seconds)
+    since = [_held_since(ticket) for ticket in held]
+    later = [at + wait for at in since if at is not None and at + wait > now]
+    return len(held) - len(later), min(later, default=None)
+
+
+def _held_since(ticket: Ticket) -> datetime | None:
+    ready = conditions.find(ticket.status.conditions, TicketCondition.READY)
+    if ready is not None and ready.status is Status.TRUE:
+        return ready.last_transition_time
+    return ticket.status.activation_time
+
+
+def _judged(
+    order: Order, status: OrderStatus, live: Sequence[Ticket], found: Findings, now: datetime
+) -> OrderStatus:
+    verdicts = (
+        (OrderCondition.READY, *_ready(order, status, live, found)),
+        (OrderCondition.PROGRESSING, *_progressing(order, found)),
+        (OrderCondition.FAILURE, *_failing(order, found)),
+        (
+            OrderCondition.COMPLETE,
+            found.complete,
+            OrderReason.COMPLETE if found.complete else OrderReason.NOT_COMPLETE,
+            "all tickets have ended and none will come" if found.complete else "",
+        ),
+    )
+    said = status.conditions
+    for name, holds, reason, message in verdicts:
+        condition = Condition(
+            type=name.value,
+            status=Status.TRUE if holds else Status.FALSE,
+            observed_generation=order.metadata.generation,
+            reason=str(reason),
+            message=message,
+        )
+        said = conditions.set_condition(said, condition, now)
+    return msgspec.structs.replace(status, conditions=said)
+
+
+def _failing(order: Order, found: Findings) -> tuple[bool, str, str]:
+    if found.failure is not None:
+        return True, *found.failure
+    before = conditions.find(order.status.conditions, OrderCondition.FAILURE)
+    if before is not None and before.reason == OrderReason.TICKETS_REFUSED and found.unmade:
+        return True, before.reason, before.message
+    return False, OrderReason.NO_FAILURE, ""
+
+
+def _ready(
+    order: Order, status: OrderStatus, live: Sequence[Ticket], found: Findings
+) -> tuple[bool, str, str]:
+    if found.failure is not None:
+        return False, *found.failure
+    if found.complete:
+        return False, OrderReason.COMPLETE, "all tickets have ended"
+    if found.closed is not None:
+        return False, *found.closed
+    least = order.spec.min_available
+    if least is not None and not status.opened:
+        told = f"nobody can claim before {least} tickets are held at once"
+        return False, OrderReason.CLOSED, told
+    ready = status.available_replicas + sum(map(ticketstate.is_claiming, live))
+    if ready < found.free:
+        return False, OrderReason.TICKETS_WAIT, _waiting(live, ready, found)
+    told = (
+        f"{status.available_replicas} tickets can be claimed, {status.claimed_replicas} are claimed"
+    )
+    return True, OrderReason.ALL_HELD, told
+
+
+def _waiting(live: Iterable[Ticket], ready: int, found: Findings) -> str:
+    told = f"{ready} of {found.free} tickets can be claimed"
+    waiting = [t for t in live if ticketstate.phase_of(t) is TicketPhase.PENDING]
+    telling = min((t for t in waiting if t.status.message), key=_name, default=None)
+    if telling is not None:
+        told += f"; {_name(telling)} waits: {telling.status.message}"
+    return f"{told}; {found.remarks}" if found.remarks else told
+
+
+def _progressing(order: Order, found: Findings) -> tuple[bool, str, str]:
+    if order.spec.paused:
+        return False, OrderReason.PAUSED, "the order is paused; its tickets go on as they are"
+    if found.blocked:
+        return False, Reason.ROLLOUT_BLOCKED, found.blocked
+    if found.rolling:
+        return True, OrderReason.ROLLING_OUT, "tickets of the present template replace the old ones"
+    if found.busy:
+        return True, OrderReason.WORKING, "tickets are being made or taken away"
+    return False, OrderReason.SETTLED, ""
+
+
+def _name(ticket: Ticket) -> str:
+    return ticket.metadata.name
+
+
+def report(order: Order, status: OrderStatus) -> tuple[Patch, ...]:
+    """The step that writes a status, if it says something new; numbers are told even if they are zero."""
+    if status == order.status:
+        return ()
+    said = msgspec.to_builtins(status)
+    body: dict[str, JSON] = {}
+    for field in msgspec.structs.fields(status):
+        value = getattr(status, field.name)
+        plain = value if isinstance(value, int) else None
+        body[field.encode_name] = said.get(field.encode_name, plain)
+    meta = order.metadata
+    return (
+        Patch(
+            ORDERS,
+            key_of(order),
+            {"status": body},
+            subresource="status",
+            uid=meta.uid,
+            resource_version=meta.resource_version,
+        ),
+    )

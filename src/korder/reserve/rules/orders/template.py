@@ -1,0 +1,137 @@
+"""From the template of an order to a ticket.
+
+`orderplan` and `daemonplan` call it. The hash tells tickets of an old template from those of the present one. How long a ticket is held
+and what becomes of it after use are not part of the hash: they are *terms*, changed in place (rule 7). A ticket remembers the terms
+its order gave it, so that whoever extends a single ticket by hand is not overruled.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+import hashlib
+
+import msgspec
+
+from korder.api import codec, instant
+from korder.api.meta import JSON, key_of, owner_reference
+from korder.api.plan import Create, Patch
+from korder.api.reserve import (
+    LEAD_TIME_ANNOTATION,
+    NODE_LABEL,
+    ORDER_LABEL,
+    ORDER_UID_LABEL,
+    ORDERS,
+    SCHEDULED_TIME_ANNOTATION,
+    STANDING_ANNOTATION,
+    TEMPLATE_HASH_LABEL,
+    TERMS_ANNOTATION,
+    TICKET_FINALIZER,
+    TICKETS,
+    AfterUse,
+    Order,
+    StrategyType,
+    Ticket,
+    TicketSpec,
+    TicketTemplate,
+)
+from korder.reserve.rules.orders import strategies, ticketstate
+from korder.reserve.rules.tickets import naming
+
+
+def template_hash(template: TicketTemplate) -> str:
+    """Tells templates apart, but for their terms."""
+    spec = template.spec
+    window = spec.window and msgspec.structs.replace(spec.window, duration=None)
+    bare = msgspec.structs.replace(spec, duration=None, window=window, after_use=AfterUse.CONSUME)
+    text = msgspec.json.encode([bare, template.metadata], order="deterministic")
+    return hashlib.sha256(text).hexdigest()[:10]
+
+
+def ticket(order: Order, name: str, *, firing: datetime | None = None, node: str = "") -> Create:
+    """Makes a ticket of an order, for a firing if it fires and for a node in DaemonSet mode."""
+    meta = order.metadata
+    said = order.spec.template.metadata
+    labels = {
+        **said.labels,
+        ORDER_LABEL: naming.legal_label(meta.name),
+        ORDER_UID_LABEL: meta.uid,
+        TEMPLATE_HASH_LABEL: template_hash(order.spec.template),
+    }
+    if node:
+        labels[NODE_LABEL] = naming.legal_label(node)
+    body: dict[str, JSON] = {
+        "metadata": {
+            "name": name,
+            "namespace": meta.namespace,
+            "labels": dict(labels),
+            "annotations": {**said.annotations, **_annotations(order, firing)},
+            "finalizers": [TICKET_FINALIZER],
+            "ownerReferences": [codec.plain(owner_reference(ORDERS, order))],
+        },
+        "spec": codec.plain(_spec(order, firing, node)),
+    }
+    return Create(TICKETS, body)
+
+
+def _annotations(order: Order, firing: datetime | None) -> Mapping[str, str]:
+    strategy = strategies.of(order)
+    found = {TERMS_ANNOTATION: _terms(order)}
+    if strategies.lead_time(strategy):
+        found[LEAD_TIME_ANNOTATION] = strategy.lead_time
+    if firing is not None:
+        found[SCHEDULED_TIME_ANNOTATION] = instant.render(firing)
+    if order.spec.daemon_set and strategy.type is not StrategyType.SCHEDULED:
+        found[STANDING_ANNOTATION] = "true"
+    return found
+
+
+def _spec(order: Order, firing: datetime | None, node: str) -> TicketSpec:
+    spec = msgspec.structs.replace(order.spec.template.spec, after_use=after_use(order))
+    if node:
+        spec = msgspec.structs.replace(spec, node_name=node)
+    if firing is None or strategies.of(order).type is not StrategyType.SCHEDULED:
+        return spec
+    start = instant.render(firing)
+    if spec.window is None:
+        return msgspec.structs.replace(spec, start_time=start)
+    window = msgspec.structs.replace(spec.window, start_time=start)
+    return msgspec.structs.replace(spec, window=window)
+
+
+def after_use(order: Order) -> AfterUse:
+    """What the tickets of an order do after use; in DaemonSet mode they always go back (rule 19)."""
+    return AfterUse.RESERVE if order.spec.daemon_set else order.spec.template.spec.after_use
+
+
+def in_place(order: Order, tickets: Iterable[Ticket]) -> list[Patch]:
+    """Brings the present terms of an order to those of its tickets that have others and have not ended."""
+    terms = _terms(order)
+    return [
+        _with_terms(order, ticket, terms)
+        for ticket in tickets
+        if ticket.metadata.annotations.get(TERMS_ANNOTATION) != terms
+        and not ticketstate.is_over(ticket)
+        and not ticketstate.is_leaving(ticket)
+    ]
+
+
+def _with_terms(order: Order, ticket: Ticket, terms: str) -> Patch:
+    spec: dict[str, JSON] = {"afterUse": after_use(order).value}
+    length = _length(order)
+    if ticket.spec.window is None:
+        spec["duration"] = length
+    else:
+        spec["window"] = {"duration": length}
+    body: JSON = {"metadata": {"annotations": {TERMS_ANNOTATION: terms}}, "spec": spec}
+    meta = ticket.metadata
+    return Patch(
+        TICKETS, key_of(ticket), body, uid=meta.uid, resource_version=meta.resource_version
+    )
+
+
+def _length(order: Order) -> str | None:
+    spec = order.spec.template.spec
+    return spec.window.duration if spec.window is not None else spec.duration
+
+
+def _terms(order: Order) -> str:
+    return f"{_length(order) or ''},{after_use(order).value}"

@@ -1,0 +1,1 @@
+"""What people are told: explanations and figures, by the rules that decide."""

@@ -1,0 +1,238 @@
+"""What a ticket holds or waits for, until when, and who could take it.
+
+`korder explain ticket` asks it; instants come from `clockwork`, fits from `fitting`.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from korder.api import instant
+from korder.api.core import Node, Pod
+from korder.api.meta import key_of
+from korder.api.reserve import (
+    TICKET_FINALIZER,
+    AfterUse,
+    Order,
+    Ticket,
+    TicketPhase,
+)
+from korder.reserve.rules.claims import choosing, fitting, members, owners
+from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.members import Member
+from korder.reserve.rules.claims.requests import InvalidRequest, request_of
+from korder.reserve.rules.orders import ticketstate
+from korder.reserve.rules.telling import telling
+from korder.reserve.rules.telling.explaining import Explanation, amounts, shortened
+from korder.reserve.rules.telling.offers import is_closed
+from korder.reserve.rules.tickets import clockwork, usage
+
+
+@dataclass(frozen=True, slots=True)
+class TicketQuestion:
+    """A ticket and what its fate depends on.
+
+    Attributes:
+        ticket: The ticket that is asked about.
+        order: The order that made it.
+        guardians: Its guardians.
+        waiting: The pods that wait for tickets of its namespace.
+        claimant: The pod that claims it, if it is there.
+        nodes: The nodes, by name; empty if they cannot be read.
+        now: The moment of the question.
+    """
+
+    ticket: Ticket
+    now: datetime
+    order: Order | None = None
+    guardians: Collection[Pod] = ()
+    waiting: Collection[Pod] = ()
+    claimant: Pod | None = None
+    nodes: Mapping[str, Node] | None = None
+
+
+def explain(asked: TicketQuestion) -> Explanation:
+    """Says how it stands with the ticket."""
+    told = _by_phase(asked)
+    return Explanation(
+        told.verdict, (*told.facts, *_origin(asked), *_leaving(asked)), told.titles, told.rows
+    )
+
+
+def _by_phase(asked: TicketQuestion) -> Explanation:
+    match ticketstate.phase_of(asked.ticket):
+        case TicketPhase.PENDING:
+            return _pending(asked)
+        case TicketPhase.RESERVED:
+            return _reserved(asked)
+        case TicketPhase.CLAIMING:
+            return _claiming(asked)
+        case TicketPhase.CLAIMED:
+            return _claimed(asked)
+        case TicketPhase.RELEASED | TicketPhase.EXPIRED:
+            return _ended(asked)
+
+
+def _pending(asked: TicketQuestion) -> Explanation:
+    status, now = asked.ticket.status, asked.now
+    due, start = clockwork.guardian_due(asked.ticket), clockwork.starts_at(asked.ticket)
+    room = amounts(usage.held(asked.ticket))
+    why = f" ({status.reason})" if status.reason else ""
+    said = f": {status.message}" if status.message else ""
+    facts = [f"It is to hold {room}."]
+    if start is not None and start > now:
+        facts.append(f"It starts {telling.when(start, now)}, at {instant.render(start)}.")
+    if due is not None and due > now:
+        facts.append(f"Its guardian is placed {telling.when(due, now)}.")
+    else:
+        facts += _placing(asked)
+    return Explanation(
+        f"It holds nothing yet{why}{said.removesuffix('.')}.", (*facts, *_end(asked))
+    )
+
+
+def _placing(asked: TicketQuestion) -> Iterator[str]:
+    """What its guardians wait for."""
+    if not asked.guardians:
+        yield "It has no guardian yet; the ticket controller makes one, and tries again if it is refused."
+    for guardian in asked.guardians:
+        name = guardian.metadata.name
+        if guardian.metadata.deletion_timestamp is not None:
+            yield f"Guardian {name} is on its way out."
+        elif guardian.spec.scheduling_gates:
+            yield f"Guardian {name} waits until the room it is to take is free."
+        elif not guardian.spec.node_name:
+            yield f"Guardian {name} waits for the scheduler: `korder describe pod {name}` shows what it says."
+        else:
+            yield f"Guardian {name} is on node {guardian.spec.node_name}."
+
+
+def _reserved(asked: TicketQuestion) -> Explanation:
+    ticket = asked.ticket
+    left = amounts(usage.remainder(ticket, ticket.status.shared_by))
+    shared = f"; {telling.pods_of(ticket)} share it" if ticket.status.shared_by else ""
+    facts = list(_end(asked))
+    said = ": ".join(filter(None, (ticket.status.reason, ticket.status.message)))
+    if said:
+        facts.append(f"{said.removesuffix('.')}.")
+    if asked.order is not None and is_closed(asked.order):
+        facts.append(
+            f"Nobody can claim it before order {asked.order.metadata.name} has once held"
+            f" {asked.order.spec.min_available} tickets."
+        )
+    rows = shortened(_seekers(asked))
+    if not rows:
+        facts.append("No pod waits for it.")
+    return Explanation(
+        f"It holds {left} on node {ticket.status.node_name}{shared}.",
+        tuple(facts),
+        ("POD", "VERDICT") if rows else (),
+        rows,
+    )
+
+
+def _seekers(asked: TicketQuestion) -> Iterator[tuple[str, ...]]:
+    """The pods that wait for such a ticket, and whether they could have it."""
+    ticket = asked.ticket
+    for pod in sorted(asked.waiting, key=lambda each: str(key_of(each))):
+        try:
+            request = request_of(pod.metadata.annotations)
+        except InvalidRequest:
+            continue
+        if not choosing.is_wanted(request, ticket):
+            continue
+        needs = fitting.needs_of(pod)
+        mismatch = fitting.too_small(
+            needs, usage.remainder(ticket, ticket.status.shared_by)
+        ) or _unsuited(asked, pod)
+        if not owners.may_claim(ticket, pod):
+            mismatch = "is not one of its owners"
+        yield str(key_of(pod)), mismatch or "would fit"
+
+
+def _unsuited(asked: TicketQuestion, pod: Pod) -> str:
+    if asked.nodes is None:
+        return ""
+    node = asked.nodes.get(asked.ticket.status.node_name)
+    return fitting.unsuited(pod, Site(node) if node is not None else None)
+
+
+def _claiming(asked: TicketQuestion) -> Explanation:
+    ticket, node = asked.ticket, asked.ticket.status.node_name
+    stage = members.stage_of(Member(ticket, asked.claimant, tuple(asked.guardians)), node)
+    facts = [f"The claim {stage.value}."]
+    if ticket.status.claim_deadline is not None:
+        ends = telling.when(ticket.status.claim_deadline, asked.now)
+        facts.append(f"A hand-over that has not ended by then is undone {ends}.")
+    return Explanation(
+        f"It is being handed over to pod {ticket.status.claimed_pod}, on node {node}.",
+        tuple(facts),
+    )
+
+
+def _claimed(asked: TicketQuestion) -> Explanation:
+    ticket, status = asked.ticket, asked.ticket.status
+    since = (
+        f", since {telling.span(_seconds(status.claimed_time, asked.now))}"
+        if status.claimed_time
+        else ""
+    )
+    who = telling.pods_of(ticket) or "a pod"
+    used = f"It uses {status.utilization_rate} of the room. " if status.utilization_rate else ""
+    after = (
+        "When its pod ends, the ticket takes its room back, if there is time left."
+        if ticket.spec.after_use is AfterUse.RESERVE
+        else "When its pod ends, the ticket is Released."
+    )
+    return Explanation(
+        f"{who} has its room on node {status.node_name}{since}.", (f"{used}{after}",)
+    )
+
+
+def _ended(asked: TicketQuestion) -> Explanation:
+    ticket, now = asked.ticket, asked.now
+    when = (
+        f" {telling.when(ticket.status.finished_time, now)}" if ticket.status.finished_time else ""
+    )
+    due = clockwork.removal_due(ticket)
+    stays = (
+        f"The object is deleted {telling.when(due, now)}." if due else "The object stays (Retain)."
+    )
+    word = "expired" if ticket.status.phase is TicketPhase.EXPIRED else "was released"
+    said = f": {ticket.status.message}" if ticket.status.message else ""
+    return Explanation(f"It {word}{when}{said.removesuffix('.')}.", (stays,))
+
+
+def _end(asked: TicketQuestion) -> Iterator[str]:
+    """Until when it holds, or how long it will."""
+    ticket, now = asked.ticket, asked.now
+    ends = clockwork.expiration(ticket, clockwork.activation(ticket), now)
+    long = telling.span(clockwork.length(ticket).total_seconds())
+    if ends is None:
+        yield f"It will hold for {long}, counted from when it is first Reserved."
+    elif clockwork.is_standing(ticket):
+        yield f"It is renewed in place {telling.when(ends, now)}, at {instant.render(ends)}."
+    else:
+        yield f"It expires {telling.when(ends, now)}, at {instant.render(ends)}, unless it is claimed."
+
+
+def _origin(asked: TicketQuestion) -> Iterator[str]:
+    name = choosing.order_of(asked.ticket)
+    yield f"It is a ticket of order {name}." if name else "It was made by hand."
+
+
+def _leaving(asked: TicketQuestion) -> Iterator[str]:
+    meta = asked.ticket.metadata
+    if meta.deletion_timestamp is None:
+        return
+    since = telling.span(_seconds(meta.deletion_timestamp, asked.now))
+    yield f"It is being deleted, since {since}."
+    if TICKET_FINALIZER in meta.finalizers:
+        yield (
+            f"The finalizer {TICKET_FINALIZER} goes when its guardian is gone and no hand-over is under way;"
+            " that is the work of `korder manager`."
+        )
+
+
+def _seconds(since: datetime | None, now: datetime) -> float:
+    return (now - since).total_seconds() if since is not None else 0.0

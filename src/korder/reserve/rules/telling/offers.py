@@ -1,0 +1,69 @@
+"""Every ticket that a pod asks for with its own verdict: would it fit, and if not, why not.
+
+`explainpods` shows them. The questions are those of `choosing`, asked of each ticket by itself and also of those that are taken.
+"""
+
+from collections.abc import Iterator
+
+from korder.api.core import Pod
+from korder.api.meta import owned_by
+from korder.api.reserve import Order, Ticket, TicketPhase
+from korder.reserve.rules.claims import choosing, fitting, owners
+from korder.reserve.rules.claims.choosing import Market, Seeker
+from korder.reserve.rules.orders import ticketstate
+from korder.reserve.rules.telling import telling
+from korder.reserve.rules.tickets import usage
+
+_TAKEN = (TicketPhase.CLAIMING, TicketPhase.CLAIMED)
+
+
+def verdicts(
+    seeker: Seeker, market: Market, *, knows_nodes: bool
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """How far from a claim each ticket is, and its row; where nodes are not known only sizes are compared."""
+    for ticket in market.tickets:
+        if not ticketstate.is_over(ticket) and choosing.is_wanted(seeker.request, ticket):
+            mismatch = _mismatch(seeker.pod, ticket, market, knows_nodes=knows_nodes)
+            far, verdict = _verdict(seeker.pod, ticket, market, mismatch)
+            phase = str(ticketstate.phase_of(ticket))
+            yield far, (ticket.metadata.name, phase, ticket.status.node_name, verdict)
+
+
+def is_closed(order: Order) -> bool:
+    """Says whether an order holds its tickets back until it has enough of them (rule 14)."""
+    return order.spec.min_available is not None and not order.status.opened
+
+
+def _verdict(pod: Pod, ticket: Ticket, market: Market, mismatch: str) -> tuple[int, str]:
+    barred = _barred(pod, ticket, market)
+    if barred:
+        return 4, barred
+    if ticket.status.phase in _TAKEN:
+        also = f", and would not fit: the pod {mismatch}" if mismatch else ""
+        return 3, f"is taken by {telling.pods_of(ticket) or 'another pod'}{also}"
+    if ticket.status.phase is not TicketPhase.RESERVED:
+        why = ticket.status.reason
+        return 2, f"holds nothing yet{f' ({why})' if why else ''}"
+    if mismatch:
+        return 1, f"does not fit: the pod {mismatch}"
+    return (0, "would fit") if choosing.is_free(ticket, market.now) else (2, "is at its end")
+
+
+def _barred(pod: Pod, ticket: Ticket, market: Market) -> str:
+    """Why the pod may not have the ticket, whatever the two are like."""
+    if not owners.may_claim(ticket, pod):
+        return "is not for this pod: its owners do not include it"
+    if ticket.metadata.deletion_timestamp is not None:
+        return "is being deleted"
+    closed = filter(is_closed, market.orders)
+    if any(owned_by(ticket, order.metadata.uid) for order in closed):
+        return "is closed: its order waits for minAvailable"
+    return ""
+
+
+def _mismatch(pod: Pod, ticket: Ticket, market: Market, *, knows_nodes: bool) -> str:
+    left = usage.remainder(ticket, ticket.status.shared_by)
+    short = fitting.too_small(fitting.needs_of(pod), left)
+    if short or not ticket.status.node_name or not knows_nodes:
+        return short
+    return fitting.unsuited(pod, market.site(ticket.status.node_name))

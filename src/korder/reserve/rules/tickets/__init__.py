@@ -1,0 +1,1 @@
+"""What a ticket does: its guardian, its clock, its phases, its end."""

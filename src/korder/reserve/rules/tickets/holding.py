@@ -1,0 +1,250 @@
+"""Tickets that wait for room, hold it, or share it with pods: which guardian there should be, and which phase that makes.
+
+`ticketplan` calls it; `succession` makes guardians. A ticket is Reserved when, and only when, one bound guardian holds exactly what is
+left of its room. Three things take a second guardian for a while: a cordoned node (the new one first, rule 12), a share that comes
+back, and a changed size.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from korder.api import instant
+from korder.api.core import Pod
+from korder.api.meta import controller_of, key_of
+from korder.api.plan import Notice, Plan
+from korder.api.reserve import (
+    TICKETS,
+    Reason,
+    TicketPhase,
+    TicketStatus,
+)
+from korder.reserve.rules.tickets import clockwork, guardian, succession, ticketstatus, usage
+from korder.reserve.rules.tickets.guardian import ANYWHERE, Place
+from korder.reserve.rules.tickets.picture import Loss, Picture, unschedulable
+from korder.reserve.rules.tickets.succession import Amounts
+
+SILENCE = timedelta(seconds=60)
+"""How long a scheduler may say nothing about a guardian."""
+
+
+def plan(picture: Picture, now: datetime) -> Plan:
+    """The next step of a ticket that nobody, or only some pods in parts, have claimed."""
+    ticket = picture.ticket
+    start = clockwork.activation(ticket)
+    end = clockwork.expiration(ticket, start, now)
+    ended = _without_ended(picture, now)
+    if ended is not None:
+        return ticketstatus.report(ticket, ended)
+    if end is not None and end <= now:
+        return _expiry(picture, now)
+    due = clockwork.guardian_due(ticket)
+    if due is not None and now < due:
+        return _not_yet(picture, now).wake(due)
+    left = usage.remainder(ticket, ticket.status.shared_by)
+    if ticket.status.shared_by and not left:
+        return _full(picture, now).wake(end)
+    return _held(picture, left, now).wake(end)
+
+
+def _held(picture: Picture, left: Amounts, now: datetime) -> Plan:
+    """Decides by the guardians there are."""
+    bound = [pod for pod in picture.live if pod.spec.node_name]
+    right = [pod for pod in bound if succession.holds(picture, pod, left)]
+    if right:
+        return _guarded(picture, min(right, key=lambda pod: _rank(picture, pod)), now)
+    if picture.ticket.status.phase is TicketPhase.RESERVED:
+        return _loss(picture, bound, now)
+    if bound:
+        return _swap(picture, bound, left, now)
+    return _wait(picture, left, now)
+
+
+def _guarded(picture: Picture, chosen: Pod, now: datetime) -> Plan:
+    """A bound guardian holds the room: the ticket is Reserved, unless its time has not come."""
+    ticket = picture.ticket
+    start = clockwork.starts_at(ticket)
+    if start is not None and now < start:
+        return _not_yet(picture, now).wake(start)
+    cordoned = picture.is_cordoned(chosen)
+    reason, message = Reason.HELD, f"guardian {chosen.metadata.name} holds the room"
+    if cordoned:
+        node = chosen.spec.node_name
+        reason, message = Reason.NODE_CORDONED, f"node {node} is cordoned: it cannot be claimed"
+    status = ticketstatus.reserved(ticket, chosen, reason, message, now)
+    if status != ticket.status:
+        return ticketstatus.report(ticket, status).wake(status.expiration_time)
+    if picture.leaving():
+        staying = [share for share in ticket.status.shared_by if share not in picture.leaving()]
+        room = usage.remainder(ticket, staying)
+        return succession.prepare(picture, room, Place(chosen.spec.node_name, gated=True), now)
+    if cordoned and not ticket.spec.node_name and not ticket.status.shared_by:
+        return _move(picture, chosen, now)
+    return picture.dismissal([pod for pod in picture.guardians if pod is not chosen], now)
+
+
+def _move(picture: Picture, chosen: Pod, now: datetime) -> Plan:
+    """Makes a second guardian elsewhere; once it is bound it is the chosen one, and the first goes (rule 12)."""
+    amounts = usage.held(picture.ticket)
+    free = [
+        pod
+        for pod in picture.live
+        if pod is not chosen
+        and succession.fits(picture, pod, amounts, "")
+        and not picture.is_cordoned(pod)
+    ]
+    kept = (chosen, *free[:1])
+    plan = picture.dismissal([pod for pod in picture.guardians if pod not in kept], now)
+    return plan if free else plan.then(*succession.creation(picture, amounts, ANYWHERE))
+
+
+def _loss(picture: Picture, bound: Sequence[Pod], now: datetime) -> Plan:
+    """A Reserved ticket without the right guardian: it says so at once, and then gets another (S8)."""
+    ticket = picture.ticket
+    home = ticket.status.node_name
+    if bound:
+        resized = ticketstatus.pending(
+            ticket, Reason.RETURNING, "its size has changed", now, home=home
+        )
+        return ticketstatus.report(ticket, resized)
+    name = ticket.status.guardian_pod.partition("/")[2]
+    lost = next((pod for pod in picture.lost if pod.metadata.name == name), None)
+    loss = picture.loss_of(lost) if lost is not None else None
+    reason, message = loss or Loss(Reason.GUARDIAN_DELETED, f"guardian {name} is gone")
+    stays = bool(ticket.spec.node_name or ticket.status.shared_by)
+    status = ticketstatus.pending(
+        ticket,
+        Reason.LOST if stays else reason,
+        message,
+        now,
+        home=home if ticket.status.shared_by else "",
+    )
+    return ticketstatus.report(ticket, status)
+
+
+def _swap(picture: Picture, bound: Sequence[Pod], left: Amounts, now: datetime) -> Plan:
+    """Replaces guardians of the wrong size: the right one waits nominated, then the wrong ones go."""
+    home = bound[0].spec.node_name
+    plan = succession.prepare(picture, left, Place(home, gated=True), now)
+    return plan if plan.stages or picture.node_is_busy else picture.dismissal(bound, now)
+
+
+def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
+    """No guardian has room yet."""
+    ticket, home = picture.ticket, picture.ticket.status.node_name
+    waiting = [pod for pod in picture.live if succession.fits(picture, pod, left, home)]
+    rest = [pod for pod in picture.guardians if pod not in waiting[:1]]
+    plan = picture.dismissal(rest, now)
+    if not waiting:
+        bad = guardian.forbidden(ticket, picture.options)
+        if bad:
+            return plan if plan.stages else _refusal(picture, bad, now)
+        return plan.then(*succession.creation(picture, left, Place(home))).tell(*_birth(picture))
+    pod = waiting[0]
+    if guardian.is_gated(pod):
+        in_the_way = any(each.spec.node_name == home for each in rest) or picture.leaving()
+        return plan if in_the_way else plan.then(succession.opening(pod))
+    why, patient_until = unschedulable(pod), _patient_until(pod)
+    if not why and patient_until is not None and now >= patient_until:
+        why = f"scheduler {ticket.spec.scheduler_name} has said nothing about {pod.metadata.name}"
+    if not why:
+        return plan.wake(patient_until)
+    return ticketstatus.report(ticket, _unplaced(picture, why, now))
+
+
+def _patient_until(pod: Pod) -> datetime | None:
+    """When a guardian has waited for its scheduler for so long that people should know."""
+    made = pod.metadata.creation_timestamp
+    return None if made is None else made + SILENCE
+
+
+def _unplaced(picture: Picture, why: str, now: datetime) -> TicketStatus:
+    """The scheduler has no place; room to which a ticket wanted to return is then lost (rule 10)."""
+    ticket, home = picture.ticket, picture.ticket.status.node_name
+    if home and not ticket.status.shared_by:
+        said = f"the room on node {home} is taken: {why}"
+        return ticketstatus.pending(ticket, Reason.LOST, said, now)
+    reason = Reason.LOST if home or ticket.status.reason == Reason.LOST else Reason.UNSCHEDULABLE
+    return ticketstatus.pending(ticket, reason, why, now, home=home)
+
+
+def _refusal(picture: Picture, message: str, now: datetime) -> Plan:
+    status = ticketstatus.pending(picture.ticket, Reason.GUARDIAN_REFUSED, message, now)
+    return ticketstatus.report(picture.ticket, status)
+
+
+def _not_yet(picture: Picture, now: datetime) -> Plan:
+    """The time of the ticket has not come; a guardian may be there by its lead time."""
+    ticket = picture.ticket
+    start, due = clockwork.starts_at(ticket), clockwork.guardian_due(ticket)
+    said = f"starts at {instant.render(start)}" if start is not None else ""
+    status = ticketstatus.pending(ticket, Reason.SCHEDULED, said, now)
+    too_early = due is not None and now < due
+    if status != ticket.status or not too_early:
+        return ticketstatus.report(ticket, status)
+    return picture.dismissal(picture.guardians, now)
+
+
+def _expiry(picture: Picture, now: datetime) -> Plan:
+    """The time is over: nobody's room is given up, pods keep what they have (rule 3)."""
+    ticket, shares = picture.ticket, picture.ticket.status.shared_by
+    if not shares:
+        said = ticketstatus.expired(ticket, now)
+        if ticket.status.phase is TicketPhase.CLAIMED:
+            said = ticketstatus.released(ticket, "all its pods have ended", now)
+        return ticketstatus.report(ticket, said)
+    if ticket.status.phase is TicketPhase.CLAIMED:
+        return picture.dismissal(picture.guardians, now)
+    message = "its time is over; its pods keep their room"
+    rate = usage.rate(ticket, usage.taken(shares))
+    return ticketstatus.report(ticket, ticketstatus.in_use(ticket, message, rate, now))
+
+
+def _full(picture: Picture, now: datetime) -> Plan:
+    """Pods share all the room."""
+    ticket = picture.ticket
+    rate = usage.rate(ticket, usage.taken(ticket.status.shared_by))
+    status = ticketstatus.in_use(ticket, "pods share all the room", rate, now)
+    if ticket.status.phase is TicketPhase.CLAIMED:
+        status = ticketstatus.kept(ticket, rate, now)
+    if status != ticket.status:
+        return ticketstatus.report(ticket, status)
+    leaving = picture.leaving()
+    if leaving:
+        room = usage.remainder(ticket, [s for s in ticket.status.shared_by if s not in leaving])
+        return succession.prepare(picture, room, Place(ticket.status.node_name, gated=True), now)
+    return picture.dismissal(picture.guardians, now)
+
+
+def _without_ended(picture: Picture, now: datetime) -> TicketStatus | None:
+    """The status without the shares of pods that have ended; their room has to come back before it can be claimed."""
+    ticket = picture.ticket
+    shares = tuple(share for share in ticket.status.shared_by if picture.user(share) is not None)
+    if len(shares) == len(ticket.status.shared_by):
+        return None
+    kept = msgspec.structs.replace(
+        ticket, status=msgspec.structs.replace(ticket.status, shared_by=shares)
+    )
+    end = clockwork.expiration(ticket, clockwork.activation(ticket), now)
+    if end is not None and end <= now and shares:
+        return kept.status
+    if end is not None and end <= now:
+        return ticketstatus.released(kept, "all its pods have ended", now)
+    return ticketstatus.pending(
+        kept, Reason.RETURNING, "a pod that shared it has ended", now, home=ticket.status.node_name
+    )
+
+
+def _rank(picture: Picture, pod: Pod) -> tuple[bool, bool, str]:
+    """The best of several guardians first: one that can be claimed, then the one that is known, then any."""
+    known = str(key_of(pod)) == picture.ticket.status.guardian_pod
+    return (picture.is_cordoned(pod), not known, pod.metadata.name)
+
+
+def _birth(picture: Picture) -> tuple[Notice, ...]:
+    """Tells of a ticket that nobody else tells of: one made by hand."""
+    ticket = picture.ticket
+    if ticket.status.phase is not None or controller_of(ticket) is not None:
+        return ()
+    return (Notice(TICKETS, ticket, "Created", "the ticket is looked after from now on"),)

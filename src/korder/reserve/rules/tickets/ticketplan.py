@@ -1,0 +1,146 @@
+"""What is to be done for a ticket, by its phase.
+
+`controllers.tickets` calls `plan` with a picture and the instant, and `refused` when the server did not want a guardian. Tickets that
+wait or are held go on in `holding`; this module has the rest: use, end, removal and deletion. A turn takes one step: it writes the
+status or touches guardians, never both, so that it can break off anywhere. Claiming belongs to the hand-over; whatever meets it there
+waits (rule 2).
+"""
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from korder.api import conditions
+from korder.api.meta import JSON, key_of
+from korder.api.plan import NOTHING, Delete, EventType, Notice, Patch, Plan
+from korder.api.reserve import (
+    TICKET_FINALIZER,
+    TICKETS,
+    AfterUse,
+    Reason,
+    Ticket,
+    TicketCondition,
+    TicketPhase,
+)
+from korder.reserve.rules.tickets import clockwork, holding, succession, ticketstatus, usage
+from korder.reserve.rules.tickets.guardian import Place
+from korder.reserve.rules.tickets.picture import Picture, is_leaving
+
+FINISHED = frozenset({TicketPhase.EXPIRED, TicketPhase.RELEASED})
+SOONEST, LATEST = timedelta(seconds=1), timedelta(seconds=60)
+"""The first and the longest pause before a refused guardian is tried again."""
+_LONGEST_MESSAGE = 4_096
+
+
+def plan(picture: Picture, now: datetime) -> Plan:
+    """The next step, and when to look again."""
+    ticket, phase = picture.ticket, picture.ticket.status.phase
+    if ticket.metadata.deletion_timestamp is not None:
+        return _deletion(picture, now)
+    if picture.namespace_ends or phase is TicketPhase.CLAIMING:
+        return NOTHING
+    if phase in FINISHED:
+        return _aftermath(picture, now)
+    if TICKET_FINALIZER not in ticket.metadata.finalizers:
+        return Plan().then(_finalizers(ticket, (*ticket.metadata.finalizers, TICKET_FINALIZER)))
+    if phase is TicketPhase.CLAIMED and not ticket.status.shared_by:
+        return _use(picture, now)
+    return holding.plan(picture, now)
+
+
+def refused(ticket: Ticket, message: str, now: datetime) -> Plan:
+    """What follows when the server does not want the guardian: it is said, and tried again ever later (S9).
+
+    The pause grows with the time for which the refusals last, so nothing has to be remembered but the ticket.
+    """
+    status, message = ticket.status, message[:_LONGEST_MESSAGE]
+    if status.phase not in (None, TicketPhase.PENDING):
+        notice = Notice(TICKETS, ticket, Reason.GUARDIAN_REFUSED, message, EventType.WARNING)
+        return Plan().tell(notice).wake(now + LATEST)
+    judged = conditions.find(status.conditions, TicketCondition.GUARDIAN_READY)
+    again = judged is not None and judged.reason == Reason.GUARDIAN_REFUSED
+    since = judged.last_transition_time if judged is not None and again else None
+    pause = min(max(now - since, SOONEST), LATEST) if since is not None else SOONEST
+    said = ticketstatus.pending(
+        ticket, Reason.GUARDIAN_REFUSED, message, now, home=status.node_name
+    )
+    return ticketstatus.report(ticket, said).wake(now + pause).wake(said.expiration_time)
+
+
+def _deletion(picture: Picture, now: datetime) -> Plan:
+    """Guardians go first, then the ticket; a pod that has the room keeps it."""
+    ticket = picture.ticket
+    if TICKET_FINALIZER not in ticket.metadata.finalizers:
+        return NOTHING
+    if not picture.namespace_ends:
+        if ticket.status.phase is TicketPhase.CLAIMING:
+            return NOTHING
+        if picture.guardians:
+            return picture.dismissal(picture.guardians, now)
+    others = tuple(each for each in ticket.metadata.finalizers if each != TICKET_FINALIZER)
+    gone = Notice(TICKETS, ticket, "Deleted", "the ticket is gone and holds nothing any more")
+    return Plan().then(_finalizers(ticket, others)).tell(gone)
+
+
+def _aftermath(picture: Picture, now: datetime) -> Plan:
+    """A ticket that has ended holds nothing and goes when its time is over."""
+    ticket = picture.ticket
+    if ticket.status.finished_time is None:
+        return ticketstatus.report(
+            ticket, msgspec.structs.replace(ticket.status, finished_time=now)
+        )
+    if picture.guardians:
+        return picture.dismissal(picture.guardians, now)
+    due = clockwork.removal_due(ticket)
+    if due is None or due > now:
+        return Plan().wake(due)
+    meta = ticket.metadata
+    return Plan().then(
+        Delete(TICKETS, key_of(ticket), meta.uid, resource_version=meta.resource_version)
+    )
+
+
+def _use(picture: Picture, now: datetime) -> Plan:
+    """A ticket lives with its pod, however late it gets (rule 3), and follows `afterUse` when that ends."""
+    ticket = picture.ticket
+    owner = picture.user(ticket.status.claimed_by)
+    if owner is None:
+        return _end_of_use(ticket, picture, now)
+    if not is_leaving(owner):
+        if picture.guardians:
+            return picture.dismissal(picture.guardians, now)
+        rate = usage.rate(ticket, usage.share_of(ticket, owner))
+        return ticketstatus.report(ticket, ticketstatus.kept(ticket, rate, now))
+    if not returns(ticket, now):
+        return NOTHING
+    home = Place(owner.spec.node_name, gated=True)
+    return succession.prepare(picture, usage.held(ticket), home, now)
+
+
+def _end_of_use(ticket: Ticket, picture: Picture, now: datetime) -> Plan:
+    said = f"pod {ticket.status.claimed_pod} has ended"
+    if not returns(ticket, now):
+        return ticketstatus.report(ticket, ticketstatus.released(ticket, said, now))
+    home = ticket.status.node_name
+    if home in picture.nodes:
+        back = ticketstatus.pending(ticket, Reason.RETURNING, said, now, home=home)
+    else:
+        back = ticketstatus.pending(
+            ticket, Reason.LOST, f"{said}, and node {home} is gone with it", now
+        )
+    return ticketstatus.report(ticket, back)
+
+
+def returns(ticket: Ticket, now: datetime) -> bool:
+    """Says whether the ticket takes its room back after use: if it is told to and has time left (rules 3, 10)."""
+    end = clockwork.expiration(ticket, clockwork.activation(ticket), now)
+    return ticket.spec.after_use is AfterUse.RESERVE and (end is None or now < end)
+
+
+def _finalizers(ticket: Ticket, wanted: tuple[str, ...]) -> Patch:
+    meta = ticket.metadata
+    listed: list[JSON] = [*wanted]
+    body: JSON = {"metadata": {"finalizers": listed}}
+    return Patch(
+        TICKETS, key_of(ticket), body, uid=meta.uid, resource_version=meta.resource_version
+    )

@@ -1,0 +1,208 @@
+"""What is said of a ticket in each phase, and the one write that says it.
+
+`ticketplan` and `holding` call it, and so does whoever ends a hand-over. Each phase is one function from the status that was to the
+status that is; `report` turns the difference into one patch with the version that was read, and one Event if the ticket came to another
+phase or for another reason. Where nothing is new nothing is written.
+"""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from korder.api import codec, conditions, instant
+from korder.api.conditions import Condition, Status
+from korder.api.core import Pod
+from korder.api.meta import JSON, key_of
+from korder.api.plan import EventType, Notice, Patch, Plan
+from korder.api.reserve import TICKETS, Reason, Ticket, TicketCondition, TicketPhase, TicketStatus
+from korder.reserve.rules.tickets import clockwork, usage
+
+_BAD = frozenset(
+    {
+        Reason.LOST,
+        Reason.EVICTED,
+        Reason.PREEMPTED,
+        Reason.GUARDIAN_FAILED,
+        Reason.GUARDIAN_DELETED,
+        Reason.GUARDIAN_REFUSED,
+        Reason.NODE_LOST,
+        Reason.NODE_CORDONED,
+        Reason.UNSCHEDULABLE,
+    }
+)
+"""Reasons somebody should look at."""
+
+
+def pending(
+    ticket: Ticket, reason: Reason, message: str, now: datetime, *, home: str = ""
+) -> TicketStatus:
+    """Nothing can be claimed, and why; `home` is the node to which the guardian returns."""
+    return _changed(
+        ticket,
+        now,
+        (Status.FALSE, Status.FALSE),
+        phase=TicketPhase.PENDING,
+        reason=reason,
+        message=message,
+        node_name=home,
+        guardian_pod="",
+        claimed_by=None,
+        claimed_pod="",
+        claimed_time=None,
+        claim_deadline=None,
+        utilization_rate=_rate(ticket),
+    )
+
+
+def reserved(
+    ticket: Ticket, guardian: Pod, reason: Reason, message: str, now: datetime
+) -> TicketStatus:
+    """A bound guardian holds the room; the clock has started at the latest now (rule 1)."""
+    claimable = Status.TRUE if reason is Reason.HELD else Status.FALSE
+    return _changed(
+        ticket,
+        now,
+        (claimable, Status.TRUE),
+        phase=TicketPhase.RESERVED,
+        reason=reason,
+        message=message,
+        node_name=guardian.spec.node_name,
+        guardian_pod=str(key_of(guardian)),
+        activation_time=clockwork.activation(ticket) or now,
+        utilization_rate=_rate(ticket),
+    )
+
+
+def in_use(ticket: Ticket, message: str, rate: str, now: datetime) -> TicketStatus:
+    """Pods have all the room that can be had."""
+    return _changed(
+        ticket,
+        now,
+        (Status.TRUE, Status.FALSE),
+        phase=TicketPhase.CLAIMED,
+        reason=Reason.IN_USE,
+        message=message,
+        guardian_pod="",
+        utilization_rate=rate,
+    )
+
+
+def expired(ticket: Ticket, now: datetime) -> TicketStatus:
+    """Nobody came in time."""
+    return _ended(ticket, TicketPhase.EXPIRED, Reason.EXPIRED, "nobody claimed it in time", now)
+
+
+def released(ticket: Ticket, message: str, now: datetime) -> TicketStatus:
+    """Its pod has ended."""
+    return _ended(ticket, TicketPhase.RELEASED, Reason.RELEASED, message, now)
+
+
+def kept(ticket: Ticket, rate: str, now: datetime) -> TicketStatus:
+    """The same status, true to the present spec and use."""
+    return msgspec.structs.replace(
+        ticket.status,
+        observed_generation=ticket.metadata.generation,
+        expiration_time=clockwork.expiration(ticket, clockwork.activation(ticket), now),
+        utilization_rate=rate,
+    )
+
+
+def report(ticket: Ticket, status: TicketStatus) -> Plan:
+    """Writes the status if it is news, and tells of it if it is a step."""
+    old = ticket.status
+    if status == old:
+        return Plan()
+    meta = ticket.metadata
+    body: JSON = {"status": _difference(old, status)}
+    patch = Patch(
+        TICKETS,
+        key_of(ticket),
+        body,
+        subresource="status",
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+    )
+    plan = Plan().then(patch)
+    if (old.phase, old.reason) != (status.phase, status.reason):
+        bad = EventType.WARNING if status.reason in _BAD else EventType.NORMAL
+        told = _headline(status)
+        return plan.tell(Notice(TICKETS, ticket, told, status.message or told, bad))
+    if old.expiration_time and old.expiration_time != status.expiration_time:
+        until = instant.render(status.expiration_time) if status.expiration_time else "for ever"
+        told = "Renewed" if clockwork.is_standing(ticket) else "Rescheduled"
+        return plan.tell(Notice(TICKETS, ticket, told, f"held until {until}"))
+    return plan
+
+
+def _headline(status: TicketStatus) -> str:
+    """The Event's reason: the phase, unless the reason says more."""
+    plain = status.phase is not TicketPhase.PENDING and status.reason not in _BAD
+    return str(status.phase) if plain else str(status.reason)
+
+
+def _ended(
+    ticket: Ticket, phase: TicketPhase, reason: Reason, message: str, now: datetime
+) -> TicketStatus:
+    status = _changed(
+        ticket,
+        now,
+        (Status.FALSE, Status.FALSE),
+        phase=phase,
+        reason=reason,
+        message=message,
+        guardian_pod="",
+        finished_time=now,
+    )
+    over = _condition(ticket, TicketCondition.EXPIRING, Status.TRUE, reason, message)
+    if phase is not TicketPhase.EXPIRED:
+        return status
+    return msgspec.structs.replace(
+        status, conditions=conditions.set_condition(status.conditions, over, now)
+    )
+
+
+def _changed(
+    ticket: Ticket, now: datetime, judged: tuple[Status, Status], **said: Any
+) -> TicketStatus:
+    """The status with what is said, judged `Ready` and `GuardianReady`, and true to the present spec."""
+    status = msgspec.structs.replace(ticket.status, **said)
+    start = clockwork.starts_at(ticket) or status.activation_time
+    found = status.conditions
+    for kind, holds in zip(
+        (TicketCondition.READY, TicketCondition.GUARDIAN_READY), judged, strict=True
+    ):
+        new = _condition(ticket, kind, holds, Reason(status.reason), status.message)
+        found = conditions.set_condition(found, new, now)
+    return msgspec.structs.replace(
+        status,
+        conditions=found,
+        observed_generation=ticket.metadata.generation,
+        expiration_time=clockwork.expiration(ticket, start, now),
+    )
+
+
+def _condition(
+    ticket: Ticket, kind: TicketCondition, holds: Status, reason: Reason, message: str
+) -> Condition:
+    return Condition(
+        type=kind,
+        status=holds,
+        observed_generation=ticket.metadata.generation,
+        reason=reason,
+        message=message,
+    )
+
+
+def _rate(ticket: Ticket) -> str:
+    return usage.rate(ticket, usage.taken(ticket.status.shared_by))
+
+
+def _difference(old: TicketStatus, new: TicketStatus) -> dict[str, JSON]:
+    """A merge patch that names only what changed; what is gone becomes null."""
+    said = codec.plain(new)
+    return {
+        field.encode_name: said.get(field.encode_name)
+        for field in msgspec.structs.fields(new)
+        if getattr(old, field.name) != getattr(new, field.name)
+    }
