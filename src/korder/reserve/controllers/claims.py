@@ -1,7 +1,7 @@
 """Claims: gives the tickets of a namespace to the pods that wait for them.
 
 One key is one namespace of tickets, so two pods never decide about the same ticket at once; what is written is written by
-compare-and-swap all the same. The rule is `rules.claiming`; the hand-over that follows is `controllers.handovers`. Waiting
+compare-and-swap all the same. The rule is `rules.claims.claiming`; the hand-over that follows is `controllers.handovers`. Waiting
 pods are found by the namespace they seek in, so the pods of the rest of the cluster cost nothing.
 """
 

@@ -1,6 +1,6 @@
 """Hand-overs: takes the tickets that are being claimed on each node to their end.
 
-One key is one node, because a node has at most one batch in flight (`rules.handover`). Which tickets, pods and guardians belong
+One key is one node, because a node has at most one batch in flight (`rules.claims.handover`). Which tickets, pods and guardians belong
 together is asked of indexes by UID; nothing is remembered between turns. The lease of kube-scheduler is watched because a scheduler that
 has just begun does not know of nominations of gated pods, up to 1.36: every new one is told again.
 """

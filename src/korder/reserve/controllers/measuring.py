@@ -1,6 +1,6 @@
 """Figures of orders, tickets and guardians for Prometheus, kept up as the informers tell of changes.
 
-`setup` puts it on a manager; `rules.measures` says what each object adds. A scrape prints sums and looks at no object. Only
+`setup` puts it on a manager; `rules.telling.measures` says what each object adds. A scrape prints sums and looks at no object. Only
 the replica that leads shows and counts: the others see the same objects, and a sum over replicas would count them twice.
 """
 

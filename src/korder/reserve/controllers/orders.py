@@ -1,6 +1,6 @@
 """Keeps the tickets of every order: gathers an order and what it owns, asks the rules, and lets the runtime apply the plan.
 
-Upstream: `setup` puts it on a manager. Downstream: `rules.orderplan`, `rules.daemonplan` for DaemonSet mode, `rules.orderend`. Tickets
+Upstream: `setup` puts it on a manager. Downstream: `rules.orders.orderplan`, `rules.daemons.daemonplan` for DaemonSet mode, `rules.orders.orderend`. Tickets
 belong to an order by the UID of their owner reference, never by label. A change of a ticket is looked at a breath later, together with
 what follows it: of a thousand tickets that become Reserved an order hears a few times, not a thousand.
 """

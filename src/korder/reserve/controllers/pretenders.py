@@ -1,4 +1,4 @@
-"""Looks once at every new pod that carries our answer, and lets `rules.pretending` tell those that wrote it themselves."""
+"""Looks once at every new pod that carries our answer, and lets `rules.doors.pretending` tell those that wrote it themselves."""
 
 from datetime import datetime
 

@@ -1,6 +1,6 @@
 """The ticket controller: gathers all about one ticket, lets the rules decide, and hands their plan to the runtime.
 
-`setup` puts it on a manager; `rules.ticketplan` decides. A turn reads only what its ticket's indexes name, however many tickets there
+`setup` puts it on a manager; `rules.tickets.ticketplan` decides. A turn reads only what its ticket's indexes name, however many tickets there
 are. A pod or node that the caches do not show may only be late: before a ticket is released or a guardian taken for lost, the server
 itself is asked.
 """

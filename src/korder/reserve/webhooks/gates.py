@@ -1,4 +1,4 @@
-"""The gates of pods, orders and tickets: from the review of an API server to a verdict of `rules.admission`, and back.
+"""The gates of pods, orders and tickets: from the review of an API server to a verdict of `rules.doors.admission`, and back.
 
 `setup` puts them behind the webhook server. They read nothing but the review, so they answer in a millisecond, the same for a dry run.
 """
