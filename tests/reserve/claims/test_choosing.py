@@ -95,6 +95,14 @@ def test_the_ticket_of_which_least_is_left_over_is_taken() -> None:
     assert got == {"web": "b-small"}
 
 
+def test_of_equal_tickets_one_on_a_node_without_a_hand_over_is_taken() -> None:
+    under_way = reserved("a", "node-1").but({"status": {"phase": "Claiming"}})
+    tickets = [under_way, reserved("b", "node-1"), reserved("c", "node-2")]
+    nodes = (a_node("node-1"), a_node("node-2"))
+    got = chosen([asking("first"), asking("second")], market(tickets, nodes))
+    assert got == {"first": "c", "second": "b"}
+
+
 @pytest.mark.parametrize(
     ("wanted", "got"),
     [

@@ -2,7 +2,8 @@
 
 Upstream: `setup` puts it on a manager. Downstream: `rules.orders.orderplan`, `rules.daemons.daemonplan` for DaemonSet mode, `rules.orders.orderend`. Tickets
 belong to an order by the UID of their owner reference, never by label. A change of a ticket is looked at a breath later, together with
-what follows it: of a thousand tickets that become Reserved an order hears a few times, not a thousand.
+what follows it: of a thousand tickets that become Reserved an order hears a few times, not a thousand. So is a status that we wrote, or
+each look at a busy order would lead to the next one.
 """
 
 import asyncio
@@ -45,7 +46,7 @@ class Orders:
         """By the UIDs of orders, the names of tickets that this life has seen go."""
         self._client = manager.client
         self._controller = manager.controller("orders", self._turn, refused=self._refused)
-        self._controller.follow(self._orders)
+        self._orders.on_change(self._order_changed)
         self._tickets.on_change(self._ticket_changed)
         self._nodes.on_change(self._node_changed)
 
@@ -113,6 +114,13 @@ class Orders:
 
         return rivals
 
+    def _order_changed(self, change: Change[Order]) -> None:
+        old, new = change
+        if old is None or new is None or _has_news(old, new):
+            self._controller.queue.add(key_of(change.objects[0]))
+        else:
+            self._look_soon(key_of(new))
+
     def _ticket_changed(self, change: Change[Ticket]) -> None:
         for ticket in change.objects:
             for key in _order_of(ticket):
@@ -141,6 +149,17 @@ class Orders:
     def _look(self, key: Key) -> None:
         self._soon.discard(key)
         self._controller.queue.add(key)
+
+
+def _has_news(old: Order, new: Order) -> bool:
+    """Says whether more has changed than what is told about an order, or tickets are due to be made."""
+    before, after = old.metadata, new.metadata
+    return (
+        before.generation != after.generation
+        or before.deletion_timestamp != after.deletion_timestamp
+        or before.finalizers != after.finalizers
+        or new.status.made_index < new.status.next_index
+    )
 
 
 def _by_owner(ticket: Ticket) -> Iterable[str]:

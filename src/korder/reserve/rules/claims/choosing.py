@@ -1,8 +1,8 @@
 """Which waiting pod gets which ticket of a namespace.
 
 `claiming` calls it with everything that waits and everything there is; nothing is written here. Pods come by priority, then
-by age. A pod gets the ticket of which it leaves the least over, those that end first before others. Pods that are alike are
-judged together, so fifty replicas cost as much as one. A pod that gets nothing is told why: what it seeks is not there, not
+by age. A pod gets the ticket of which it leaves the least over; of equal ones, those on nodes that are not busy with a hand-over, then those
+that end first. Pods that are alike are judged together, so fifty replicas cost as much as one, and nodes only as they are needed. A pod that gets nothing is told why: what it seeks is not there, not
 for it, not open yet, not free, or does not fit, and then the nearest mismatch.
 """
 
@@ -133,8 +133,14 @@ class _Book:
             for ticket in market.tickets
             if is_free(ticket, market.now) and self._closed_order(ticket) is None
         ]
+        self._busy = {
+            ticket.status.node_name
+            for ticket in market.tickets
+            if ticket.status.phase is TicketPhase.CLAIMING
+        }
         self._ranked: dict[bytes, list[Ticket]] = {}
         self._next: dict[bytes, Iterator[Ticket]] = {}
+        self._unsuited: dict[tuple[bytes, str], str] = {}
         self._why: dict[bytes, Wait] = {}
         self._taken: set[str] = set()
         self._with_ports: set[str] = set()
@@ -144,7 +150,7 @@ class _Book:
         likeness = _likeness(seeker)
         if likeness not in self._ranked:
             self._ranked[likeness] = self._rank(seeker)
-            self._next[likeness] = iter(self._ranked[likeness])
+            self._next[likeness] = self._suited(seeker, likeness)
         ports = noderoom.demand_of(seeker.pod).ports
         for ticket in self._next[likeness]:
             node = ticket.status.node_name
@@ -163,17 +169,26 @@ class _Book:
         return self._why[likeness]
 
     def _rank(self, seeker: Seeker) -> list[Ticket]:
-        """The free tickets that the pod can have, the best first."""
+        """The free tickets that are large enough for the pod, the best first."""
         pod, needs = seeker.pod, fitting.needs_of(seeker.pod)
         fit = [
-            (_rank(ticket, needs, left), ticket)
+            (_rank(ticket, needs, left, busy=ticket.status.node_name in self._busy), ticket)
             for ticket, left in self._free
             if is_wanted(seeker.request, ticket)
             and owners.may_claim(ticket, pod)
             and not fitting.too_small(needs, left)
-            and not fitting.unsuited(pod, self._market.site(ticket.status.node_name))
         ]
         return [ticket for _, ticket in sorted(fit, key=lambda ranked: ranked[0])]
+
+    def _suited(self, seeker: Seeker, likeness: bytes) -> Iterator[Ticket]:
+        """Of these tickets, those on nodes where the pod can be."""
+        for ticket in self._ranked[likeness]:
+            node = ticket.status.node_name
+            if (likeness, node) not in self._unsuited:
+                site = self._market.site(node)
+                self._unsuited[likeness, node] = fitting.unsuited(seeker.pod, site)
+            if not self._unsuited[likeness, node]:
+                yield ticket
 
     def _explain(self, seeker: Seeker, likeness: bytes) -> Wait:
         wanted = [
@@ -199,7 +214,7 @@ class _Book:
             for ticket, left in self._free
             if is_wanted(seeker.request, ticket) and owners.may_claim(ticket, seeker.pod)
         ]
-        if self._ranked[likeness] or not free:
+        if not free or any(self._suited(seeker, likeness)):
             return Wait(ClaimReason.NONE_FREE, f"All of {what} are taken or hold nothing yet.")
         return Wait(ClaimReason.NONE_FITS, self._nearest(seeker.pod, free))
 
@@ -246,7 +261,9 @@ class _Book:
         return f"{what} in namespace {home}"
 
 
-def _rank(ticket: Ticket, needs: Resources, left: Resources) -> tuple[bool, float, datetime, str]:
+def _rank(
+    ticket: Ticket, needs: Resources, left: Resources, *, busy: bool
+) -> tuple[bool, float, bool, datetime, str]:
     """Tickets for one certain node come last, since somebody on that node may need them; then the least that is wasted."""
     unused = sum(
         (amount.nano - (needs[name].nano if name in needs else 0)) / amount.nano
@@ -254,7 +271,7 @@ def _rank(ticket: Ticket, needs: Resources, left: Resources) -> tuple[bool, floa
         if amount.nano > 0
     )
     ends = ticket.status.expiration_time or _LATEST
-    return bool(ticket.spec.node_name), unused, ends, ticket.metadata.name
+    return bool(ticket.spec.node_name), unused, busy, ends, ticket.metadata.name
 
 
 def _likeness(seeker: Seeker) -> bytes:
