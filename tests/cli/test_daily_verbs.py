@@ -70,9 +70,9 @@ def test_what_is_there_is_shown_and_what_is_not_is_told(here: Korder) -> None:
 
 
 def test_categories_with_nothing_in_them_say_so_once(here: Korder) -> None:
-    done = here("get", "korder", "-n", "kube-public")
+    done = here("get", "korder", "-n", "kube-node-lease")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "nothing found in the namespace kube-public\n"
+    assert done.stderr == "nothing found in the namespace kube-node-lease\n"
 
 
 def test_a_word_with_a_typing_error(here: Korder) -> None:
