@@ -111,6 +111,10 @@ class Plan:
         """Adds a stage that begins when all earlier ones have succeeded."""
         return replace(self, stages=(*self.stages, steps)) if steps else self
 
+    def one_by_one(self, *steps: Step) -> "Plan":
+        """Adds a stage for each step, in this order."""
+        return replace(self, stages=(*self.stages, *((step,) for step in steps)))
+
     def tell(self, *notices: Notice) -> "Plan":
         """Adds notices."""
         return replace(self, notices=(*self.notices, *notices))

@@ -7,10 +7,12 @@ where they are installed.
 from dataclasses import dataclass
 
 from korder.reserve.controllers.claims import Claims
+from korder.reserve.controllers.counting import Counting
 from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.measuring import Measuring
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.pretenders import Pretenders
+from korder.reserve.controllers.quotas import Quotas
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import handover
 from korder.reserve.rules.tickets import guardian
@@ -40,14 +42,16 @@ USUAL = Options()
 
 
 def add_reserve(manager: Manager, options: Options = USUAL) -> None:
-    """Puts everything that looks after orders, tickets and the pods that ask for them on a manager, and what measures it."""
+    """Puts everything that looks after orders, tickets, quotas and the pods that ask for them on a manager, and what measures it."""
     guardians = guardian.Options(
         options.guardian_image,
         options.pull_secrets,
         options.allow_system_classes,
         options.nominate,
     )
-    Orders(manager)
+    counting = Counting(manager)
+    Orders(manager, counting)
+    Quotas(manager, counting)
     Tickets(manager, guardians)
     Claims(manager)
     HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods, guardians))

@@ -124,3 +124,4 @@ def test_memory_says_what_is_worked_out_anew() -> None:
     for hours in (0, 8, 9, 12, 17, 18, 3, 33, 200, 10):
         at = MONDAY + timedelta(hours=hours)
         assert memory.at(at) == limits.in_force(quota.spec, at)
+        assert memory.next_change(at) == limits.next_change(quota.spec, at)

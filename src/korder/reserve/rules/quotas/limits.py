@@ -107,25 +107,44 @@ def next_change(spec: QuotaSpec, instant: datetime) -> datetime | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known from an instant on, until a window may open or close."""
+
+    force: InForce
+    change: datetime | None
+    since: datetime
+    until: datetime | None
+
+    def holds(self, instant: datetime) -> bool:
+        return self.since <= instant and (self.until is None or instant < self.until)
+
+
 class Memory:
     """The limits of one quota, worked out anew only when a window may have opened or closed."""
 
     def __init__(self, spec: QuotaSpec) -> None:
         self._spec = spec
-        self._known: InForce | None = None
-        self._since: datetime | None = None
-        self._until: datetime | None = None
+        self._known: _Known | None = None
 
     def at(self, instant: datetime) -> InForce:
         """The limits at an instant; instants that mostly grow are cheap."""
-        known, since, until = self._known, self._since, self._until
-        if (
-            known is None
-            or (since is not None and instant < since)
-            or (until is not None and instant >= until)
-        ):
-            known = self._known = in_force(self._spec, instant)
-            self._since, self._until = instant, surely_until(self._spec, instant)
+        return self._at(instant).force
+
+    def next_change(self, instant: datetime) -> datetime | None:
+        """When other limits will be in force, as far as it can be foreseen."""
+        return self._at(instant).change
+
+    def _at(self, instant: datetime) -> _Known:
+        known = self._known
+        if known is None or not known.holds(instant):
+            spec = self._spec
+            known = self._known = _Known(
+                in_force(spec, instant),
+                next_change(spec, instant),
+                instant,
+                surely_until(spec, instant),
+            )
         return known
 
 

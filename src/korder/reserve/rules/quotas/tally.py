@@ -27,6 +27,8 @@ from korder.reserve.rules.quotas.verdict import Use
 T = TypeVar("T", bound=HasMetadata)
 
 _Pair = tuple[str, str]
+_Owner = tuple[str, str]
+"""An order: its namespace and its UID."""
 _Name = tuple[str, str, str]
 """An order or a ticket: its kind, its namespace and its name."""
 
@@ -37,7 +39,7 @@ class _Item:
 
     labels: Labels
     charge: Resources
-    owner: str = ""
+    owner: _Owner | None = None
     version: int = 0
 
 
@@ -49,15 +51,15 @@ class Book:
     limits: limits.Memory
     totals: list[dict[str, Quantity]]
     """The quota's own, and then those of its allocations."""
-    served: Counter[str] = field(default_factory=Counter)
-    """How many tickets that count each order has, by its UID."""
+    served: Counter[_Owner] = field(default_factory=Counter)
+    """How many tickets that count each order has."""
 
     def count(self, item: _Item, inside: Iterable[int], sign: int) -> None:
         for number in (-1, *inside):
             total = self.totals[number + 1]
             for key, amount in item.charge.items():
                 total[key] = total.get(key, quantity.ZERO) + amount * sign
-        if item.owner and item.charge:
+        if item.owner is not None and item.charge:
             self.served[item.owner] += sign
             if not self.served[item.owner]:
                 del self.served[item.owner]
@@ -99,6 +101,14 @@ class Tally:
         known = book is not None and book.quota.spec == quota.spec
         return book.limits.at(instant) if known and book else limits.in_force(quota.spec, instant)
 
+    def next_change(self, quota: Quota, instant: datetime) -> datetime | None:
+        """When other limits of a quota will be in force."""
+        book = self._books.get(quota.metadata.name)
+        known = book is not None and book.quota.spec == quota.spec
+        if known and book:
+            return book.limits.next_change(instant)
+        return limits.next_change(quota.spec, instant)
+
     def place(self, namespace: str) -> Place:
         """A namespace as it is labelled now."""
         return Place(namespace, self._labels.get(namespace, {}))
@@ -107,6 +117,11 @@ class Tally:
         """The version of a ticket that is there."""
         item = self._items.get(("Ticket", *ticket))
         return None if item is None else item.version
+
+    def charge_of(self, ticket: Key) -> Resources:
+        """What a ticket counts for that is there."""
+        item = self._items.get(("Ticket", *ticket))
+        return {} if item is None else item.charge
 
     def applying(self, namespace: str, *labelled: Labels) -> list[Quota]:
         """The quotas that mean objects with any of these labels in a namespace, by name."""
@@ -157,7 +172,7 @@ class Tally:
             item = _Item(
                 meta.labels,
                 charges.of_ticket(new),
-                owner.uid if owner is not None else "",
+                (meta.namespace, owner.uid) if owner is not None else None,
                 int(meta.resource_version or 0),
             )
         self._enter(("Ticket", *key_of(_either(old, new))), item)
