@@ -52,7 +52,7 @@ class QuotaReason(StrEnum):
     """How a quota stands, and what has happened to it."""
 
     COUNTED = "Counted"
-    INVALID_WINDOW = "InvalidWindow"
+    INVALID = "InvalidQuota"
     REFUSES = "Refuses"
     MAKES_WAIT = "MakesWait"
     EXCEEDED = "LimitExceeded"

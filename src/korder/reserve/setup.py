@@ -6,6 +6,7 @@ where they are installed.
 
 from dataclasses import dataclass
 
+from korder.api.core import NODES
 from korder.reserve.controllers.claims import Claims
 from korder.reserve.controllers.counting import Counting
 from korder.reserve.controllers.handovers import HandOvers
@@ -16,6 +17,7 @@ from korder.reserve.controllers.quotas import Quotas
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import handover
 from korder.reserve.rules.tickets import guardian
+from korder.reserve.webhooks.gates import Counted
 from korder.runtime.manager import Manager
 
 
@@ -41,8 +43,11 @@ class Options:
 USUAL = Options()
 
 
-def add_reserve(manager: Manager, options: Options = USUAL) -> None:
-    """Puts everything that looks after orders, tickets, quotas and the pods that ask for them on a manager, and what measures it."""
+def add_reserve(manager: Manager, options: Options = USUAL) -> Counted:
+    """Puts everything that looks after orders, tickets, quotas and the pods that ask for them on a manager, and what measures it.
+
+    What comes back is what gates ask that serve admission in the same process.
+    """
     guardians = guardian.Options(
         options.guardian_image,
         options.pull_secrets,
@@ -57,3 +62,4 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> None:
     HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods, guardians))
     Pretenders(manager)
     Measuring(manager)
+    return Counted(counting.tally, manager.informers.of(NODES).reader.all)

@@ -24,7 +24,7 @@ from korder.api.quota import (
     QuotaStatus,
 )
 from korder.api.resources import Resources
-from korder.reserve.rules.quotas import ledger, windows
+from korder.reserve.rules.quotas import ledger, soundness
 from korder.reserve.rules.quotas.limits import InForce
 from korder.reserve.rules.quotas.tally import Tally
 from korder.reserve.rules.quotas.verdict import Use
@@ -89,14 +89,12 @@ def _allocations(quota: Quota, force: InForce, use: Use) -> Iterator[AllocationS
 
 
 def _judged(quota: Quota, status: QuotaStatus, beyond: Sequence[str], now: datetime) -> QuotaStatus:
-    wrong = [
-        f"window {w.name}: {why}" for w in quota.spec.time_windows if (why := windows.check(w))
-    ]
+    wrong = [each.message for each in soundness.wrongs(quota.spec)]
     verdicts = (
         (
             QuotaCondition.READY,
             not wrong,
-            QuotaReason.INVALID_WINDOW if wrong else QuotaReason.COUNTED,
+            QuotaReason.INVALID if wrong else QuotaReason.COUNTED,
             "; ".join(wrong),
         ),
         (QuotaCondition.ENFORCED, True, *_ENFORCED[quota.spec.enforcement]),

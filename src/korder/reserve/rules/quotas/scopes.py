@@ -49,7 +49,7 @@ def allocations(spec: QuotaSpec, place: Place) -> tuple[int, ...]:
 
 
 def selecting(structured: LabelSelector | None) -> Selector:
-    """The selector that is meant; none selects nothing."""
+    """The selector that is meant; none selects nothing, nor does one that nobody can read."""
     if structured is None:
         return selector.NOTHING
     exact = tuple(sorted(structured.match_labels.items()))
@@ -61,6 +61,8 @@ def _selecting(
     exact: tuple[tuple[str, str], ...],
     expressions: tuple[selector.LabelSelectorRequirement, ...],
 ) -> Selector:
-    return selector.from_struct(
-        LabelSelector(match_labels=dict(exact), match_expressions=expressions)
-    )
+    structured = LabelSelector(match_labels=dict(exact), match_expressions=expressions)
+    try:
+        return selector.from_struct(structured)
+    except selector.InvalidSelector:
+        return selector.NOTHING

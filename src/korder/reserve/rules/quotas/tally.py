@@ -90,6 +90,10 @@ class Tally:
         """The book of a quota."""
         return self._books.get(name)
 
+    def quotas(self) -> list[Quota]:
+        """All quotas."""
+        return [book.quota for book in self._books.values()]
+
     def use(self, quota: Quota) -> Use:
         """What there is uses of a quota."""
         book = self._books.get(quota.metadata.name)
