@@ -26,6 +26,7 @@ class Fault(StrEnum):
     BROKEN = "500"
     SLOW = "the request takes a while"
     SLOW_ANSWER = "the server acted and its answer takes a while"
+    HELD_UP = "the request is on its way for long"
     CUT = "the body breaks off in the middle of a line"
     EXPIRED = "410"
     LATE = "the watch lags behind"
@@ -91,7 +92,7 @@ class FaultyTransport:
                 async with await self.inner.send(request, guard) as answer:
                     await answer.read()
                 raise AnswerLost("injected: the answer got lost")
-            case Fault.SLOW | Fault.LATE:
+            case Fault.SLOW | Fault.LATE | Fault.HELD_UP:
                 await asyncio.sleep(self.rng.uniform(0, self.slowness))
                 return await self.inner.send(request, guard)
             case Fault.SLOW_ANSWER:
