@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-import inspect
 from itertools import count
 import random
 from typing import NamedTuple, TypeVar
@@ -165,7 +164,7 @@ class Controller:
 
     async def _act(self, key: Key) -> str:
         decided = self._turn(key, self._clock.now())
-        plan = await decided if inspect.isawaitable(decided) else decided
+        plan = decided if isinstance(decided, Plan) else await decided
         failure = await self._carry_out(key, plan)
         if failure is None:
             return "success"

@@ -35,12 +35,13 @@ from korder.embedded.simulation.programs import cluster_programs
 from korder.embedded.simulation.script import Apply, Manifest, Step
 from korder.embedded.simulation.wire import CALLER, Wire
 from korder.kube.client import Client
+from korder.kube.watch import SILENCE
 from korder.net.inprocess import InProcessTransport
 from korder.runtime.clock import VirtualClock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-_SERVER = Settings(bookmark_seconds=240.0)
-"""Bookmarks are most of what happens in a quiet hour; four minutes are still within what the server remembers."""
+_SERVER = Settings(bookmark_seconds=SILENCE - 30.0)
+"""Bookmarks are most of what happens in a quiet hour; but a watch without any counts as dead, and begins anew with all there is."""
 COLLECT_EVERY = 5_000
 """Commits after which garbage is collected."""
 
