@@ -166,9 +166,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def jump(self, to: float) -> None:
         """Makes it later, if it is not that late already."""
-        self._virtual_time = max(self._virtual_time, to)
-        # The base loop runs what is due before `time() + resolution`; after half a year a nanosecond would be lost in the sum.
-        self._clock_resolution = max(_NANOSECOND, math.ulp(self._virtual_time))
+        if to > self._virtual_time:
+            self._virtual_time = to
+            # The base loop runs what is due before `time() + resolution`; after half a year a nanosecond would be lost in the sum.
+            self._clock_resolution = max(_NANOSECOND, math.ulp(to))
 
 
 class _JumpingSelector(selectors.DefaultSelector):

@@ -119,15 +119,19 @@ class Informer(Generic[T]):
                     self._publish(change)
                 self._synced.set()
             case Applied(obj):
-                self.unreadable.pop(key_of(obj), None)
+                self._has_read(obj)
                 self._publish(self._store.apply(obj))
             case Deleted(obj):
-                self.unreadable.pop(key_of(obj), None)
+                self._has_read(obj)
                 self._publish(self._store.remove(obj))
             case Garbled(odd):
                 self._last_known((odd,))
             case Progress(resource_version):
                 self._store.progress(resource_version)
+
+    def _has_read(self, obj: T) -> None:
+        if self.unreadable:
+            self.unreadable.pop(key_of(obj), None)
 
     def _publish(self, change: Change[T] | None) -> None:
         if change is not None:
