@@ -139,8 +139,6 @@ def simulate(setup: Setup) -> Outcome:
 class _World:
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
-        loop_time = lambda: asyncio.get_running_loop().time()  # noqa: E731
-        self._journal = Journal(loop_time, setup.sink)
         self._clock = VirtualClock(setup.start)
         self._machines = Machines()
         self._strikes: list[Strike] = []
@@ -152,7 +150,9 @@ class _World:
         self._over: asyncio.Future[str] | None = None
 
     async def run(self) -> Outcome:
-        self._over = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._over = loop.create_future()
+        self._journal = Journal(loop.time, self._setup.sink)
         self._audit = Audit(
             self._setup.invariants,
             self._clock,
@@ -184,7 +184,7 @@ class _World:
             lines=self._journal.lines,
             strikes=tuple(self._strikes),
             places=self._places,
-            ended_after=asyncio.get_running_loop().time(),
+            ended_after=loop.time(),
             report=self._report,
         )
 
