@@ -131,7 +131,10 @@ def key_of(obj: HasMetadata) -> Key:
 
 def controller_of(obj: HasMetadata) -> OwnerReference | None:
     """Finds the one owner that manages the object."""
-    return next((ref for ref in obj.metadata.owner_references if ref.controller), None)
+    for ref in obj.metadata.owner_references:
+        if ref.controller:
+            return ref
+    return None
 
 
 def owned_by(obj: HasMetadata, uid: str) -> bool:

@@ -42,7 +42,7 @@ from korder.runtime.clock import VirtualClock
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _SERVER = Settings(bookmark_seconds=SILENCE - 30.0)
 """Bookmarks are most of what happens in a quiet hour; but a watch without any counts as dead, and begins anew with all there is."""
-COLLECT_EVERY = 5_000
+COLLECT_EVERY = 20_000
 """Commits after which garbage is collected."""
 
 

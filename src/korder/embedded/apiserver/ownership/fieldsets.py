@@ -106,9 +106,10 @@ def of_paths(paths: Iterable[Path]) -> FieldSet:
 def to_json(fields: FieldSet) -> dict[str, JSON]:
     """Writes a set as FieldsV1, in the order the real server uses."""
     written: dict[str, JSON] = {}
-    for step in sorted(fields.members | fields.children.keys(), key=_order):
-        inner = to_json(fields.children[step]) if step in fields.children else {}
-        written[step] = {_SELF: {}, **inner} if inner and step in fields.members else inner
+    members, children = fields.members, fields.children
+    for step in sorted(members | children.keys(), key=_order):
+        inner = to_json(children[step]) if step in children else {}
+        written[step] = {_SELF: {}, **inner} if inner and step in members else inner
     return written
 
 
