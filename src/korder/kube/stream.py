@@ -26,8 +26,8 @@ async def batches(response: http.Response, patience: float) -> AsyncGenerator[li
             if not line_break:
                 parts.append(rest)
                 continue
-            whole = b"".join((*parts, head))
-            parts = [rest]
+            whole = b"".join((*parts, head)) if parts else head
+            parts = [rest] if rest else []
             yield [line for line in whole.split(b"\n") if line]
     except http.NetError as error:
         raise Interrupted(str(error)) from error
