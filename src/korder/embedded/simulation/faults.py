@@ -78,12 +78,13 @@ class FaultyTransport:
     """How often each fault happened; a test that injects faults should see that they came."""
 
     async def send(self, request: Request, guard: Guard | None = None) -> Response:
-        return await self._suffer(self._draw(request), request, guard)
+        fault = self._draw(request)
+        if fault is None:
+            return await self.inner.send(request, guard)
+        return await self._suffer(fault, request, guard)
 
-    async def _suffer(self, fault: Fault | None, request: Request, guard: Guard | None) -> Response:
+    async def _suffer(self, fault: Fault, request: Request, guard: Guard | None) -> Response:
         match fault:
-            case None:
-                return await self.inner.send(request, guard)
             case Fault.UNREACHABLE:
                 raise Unreachable("injected: no connection")
             case Fault.LOST_BEFORE:

@@ -77,8 +77,9 @@ class Planned:
 
     def draw(self, caller: str, nth: int, request: Request) -> Fault | None:
         fault = self._faults.get((caller, nth))
-        possible = (*_possible(request), Fault.HELD_UP)
-        return fault if fault in possible else None
+        if fault is Fault.HELD_UP:
+            return fault
+        return fault if fault is not None and fault in _possible(request) else None
 
 
 def _possible(request: Request) -> Sequence[Fault]:
@@ -106,7 +107,7 @@ class UnluckyTransport(FaultyTransport):
         """Begins a new life."""
         self.inner = wire
 
-    async def _suffer(self, fault: Fault | None, request: Request, guard: Guard | None) -> Response:
+    async def _suffer(self, fault: Fault, request: Request, guard: Guard | None) -> Response:
         if fault is Fault.LATE and isinstance(self.inner, Wire):
             lag = self.rng.uniform(0, self.slowness)
             return await self.inner.send(request, guard, lag=lag)

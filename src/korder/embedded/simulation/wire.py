@@ -87,9 +87,10 @@ class Wire:
         if place:
             path = request.target.partition("?")[0]
             self._note(">", f"{request.method} {path} {checksum(request.body)}")
-        answer: asyncio.Future[Arrived] = asyncio.get_running_loop().create_future()
-        carried = self._carry(request, answer, late, lag)
-        self._group.create_task(carried, context=self._context)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Arrived] = loop.create_future()
+        due = loop.time() + self._delay() + late
+        loop.call_at(due, self._reach, request, answer, lag, context=self._context)
         arrived = await answer
         if place:
             self._note("<", f"{arrived.status} {checksum(arrived.body)}")
@@ -97,11 +98,12 @@ class Wire:
                 await _for_ever()
         return arrived
 
-    async def _carry(
-        self, request: Request, answer: "asyncio.Future[Arrived]", late: float, lag: float
-    ) -> None:
-        """Brings a request to the server and its answer back."""
-        await asyncio.sleep(self._delay() + late)
+    def _reach(self, request: Request, answer: "asyncio.Future[Arrived]", lag: float) -> None:
+        """Lets the server take up a request that has arrived."""
+        self._group.create_task(self._carry(request, answer, lag), context=self._context)
+
+    async def _carry(self, request: Request, answer: "asyncio.Future[Arrived]", lag: float) -> None:
+        """Hands a request to the server and brings its answer back."""
         async with await self._transport.send(request) as response:
             streams = "watch=" in request.target
             body = b"" if streams else await response.read()

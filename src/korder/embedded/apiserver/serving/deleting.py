@@ -69,8 +69,8 @@ async def remove(
 async def _remove(call: Call, options: DeleteOptions, record: Record, *, admitted: bool) -> Answer:
     old = documents.known(call.resource, record)
     _preconditions(call, options, record, old["metadata"])
-    obj = documents.known(call.resource, record)
-    meta = obj["metadata"]
+    meta = dict(old["metadata"])
+    obj = {**old, "metadata": meta}
     if _waits_already(call, options, old):
         return _told(call, record)
     if not admitted:
