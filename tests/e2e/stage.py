@@ -45,6 +45,8 @@ PATIENCE = 30.0
 """Seconds after which a wish has not come true."""
 LOOK = 0.05
 """Seconds between two looks."""
+LANES = 16
+"""How many objects are created side by side; more would only wait at the server."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,15 @@ class Stage:
         )
 
     async def put(self, *built: Builder[T]) -> list[T]:
-        """Creates objects, all at once."""
+        """Creates objects, some at a time."""
+        lanes = asyncio.Semaphore(LANES)
+
+        async def create(each: Builder[T]) -> T:
+            async with lanes:
+                return await self.client.create(each.kind, each.json)
+
         async with asyncio.TaskGroup() as group:
-            made = [group.create_task(self.client.create(each.kind, each.json)) for each in built]
+            made = [group.create_task(create(each)) for each in built]
         return [each.result() for each in made]
 
     async def get(self, kind: Kind[T], name: str) -> T | None:
