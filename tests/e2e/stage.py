@@ -41,7 +41,7 @@ from korder.testing.nodes import simulated_nodes
 
 T = TypeVar("T", bound=HasMetadata)
 MARK = "stage"
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds after which a wish has not come true."""
 LOOK = 0.05
 """Seconds between two looks."""

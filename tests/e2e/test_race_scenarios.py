@@ -267,6 +267,7 @@ async def leader(stage: Stage, *names: str) -> str:
     return str(name)
 
 
+@pytest.mark.timeout(300)
 async def test_s26_two_changes_of_leader_and_faults_on_every_wire_during_two_hundred_claims(
     stage: Stage, tmp_path: Path
 ) -> None:

@@ -89,5 +89,6 @@ def _back(member: Member, reason: Reason, why: str, now: datetime) -> Plan:
         home = ticket.status.node_name if returns else ""
         status = ticketstatus.pending(ticket, reason, why, now, home=home)
     written = ticketstatus.report(ticket, status)
-    told = Notice(TICKETS, ticket, reason, why, EventType.WARNING, "GiveBack")
+    step = written.stages[0][0]
+    told = Notice(TICKETS, ticket, reason, why, EventType.WARNING, "GiveBack", step)
     return Plan(written.stages, (told,))
