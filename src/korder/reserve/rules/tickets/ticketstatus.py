@@ -69,7 +69,7 @@ def reserved(
         message=message,
         node_name=guardian.spec.node_name,
         guardian_pod=str(key_of(guardian)),
-        activation_time=clockwork.activation(ticket) or now,
+        activation_time=clockwork.activation(ticket) or clockwork.rounded_up(now),
         utilization_rate=_rate(ticket),
     )
 
@@ -152,7 +152,7 @@ def _ended(
         reason=reason,
         message=message,
         guardian_pod="",
-        finished_time=now,
+        finished_time=clockwork.cut_off(now),
     )
     over = _condition(ticket, TicketCondition.EXPIRING, Status.TRUE, reason, message)
     if phase is not TicketPhase.EXPIRED:
