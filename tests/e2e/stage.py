@@ -32,7 +32,7 @@ from korder.api.reserve import (
 from korder.embedded.actors.machines import Machines, Shape
 from korder.kube.client import Client
 from korder.kube.connect import open_client
-from korder.kube.errors import NotFound
+from korder.kube.errors import Forbidden, NotFound
 from korder.runtime.clock import SystemClock
 from korder.testing import builders
 from korder.testing.builders import Builder
@@ -84,6 +84,22 @@ class Stage:
             await self.until(NODES, name, lambda n: is_ready(n) and len(n.spec.taints) == 1)
         return names
 
+    async def add_class(self, priority: int) -> None:
+        """Makes a priority class with the name of the stage, and waits until pods can have it."""
+        value = f"--value={priority}"
+        await self.world.plane.kubectl("create", "priorityclass", self.name, value)
+        probe = self.pod("probe").but({"spec": {"priorityClassName": self.name}})
+        async with asyncio.timeout(PATIENCE):
+            while not await self._is_welcome(probe):
+                await asyncio.sleep(LOOK)
+
+    async def _is_welcome(self, pod: Builder[Pod]) -> bool:
+        try:
+            await self.client.create(PODS, pod.json, dry_run=True)
+        except Forbidden:
+            return False
+        return True
+
     def ticket(self, name: str, cpu: str = "1", **spec: JSON) -> Builder[Ticket]:
         """A ticket of this stage, made by hand."""
         resources: JSON = {"requests": {"cpu": cpu, "memory": "64Mi"}}
@@ -110,6 +126,14 @@ class Stage:
         return self.pod(name, cpu, **annotations).but(
             {"metadata": {"annotations": {REQUIRED_ANNOTATION: "true"}}}
         )
+
+    def workload(self, kind: Kind[T], pod: builders.PodBuilder, **spec: JSON) -> Builder[T]:
+        """A controller, named web, of pods like this one."""
+        made = pod.labelled({"app": "web"}).but({"metadata": {"name": None}}).json
+        selector: JSON = {} if kind.kind == "Job" else {"matchLabels": {"app": "web"}}
+        template: JSON = {"metadata": made["metadata"], "spec": made["spec"]}
+        wanted: JSON = {"selector": selector or None, **spec, "template": template}
+        return Builder(kind, {"metadata": {"name": "web", "namespace": self.name}, "spec": wanted})
 
     async def put(self, *built: Builder[T]) -> list[T]:
         """Creates objects, some at a time."""

@@ -1,26 +1,23 @@
-"""Claims on a real control plane, as people make them: one plane and one `korder manager` for all (S3, S4, S11-S18, S20, S25)."""
+"""Claims on a real control plane, as people make them: one plane and one `korder manager` for all (S11-S18, S20, S25)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TypeVar
 
 import pytest
-import pytest_asyncio
-from tests.e2e.installation import managed
-from tests.e2e.stage import Stage, World, a_stage, a_world
+from tests.e2e.stage import Stage
 import yaml
 
-from korder.api import instant
+from korder.api import core
 from korder.api.core import NODES, PODS, Pod
 from korder.api.meta import JSON, HasMetadata, Kind
-from korder.api.reserve import GUARDIAN_NAME_PREFIX, ORDERS, TICKETS, Reason, Ticket, TicketPhase
+from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
 from korder.api.workloads import DEPLOYMENTS, JOBS, STATEFUL_SETS
 from korder.kube.errors import ApiError, Forbidden
 from korder.reserve.rules.claims import claimsteps
 from korder.reserve.rules.tickets import guardian
-from korder.runtime.clock import Clock
-from korder.testing.builders import Builder, PodBuilder
+from korder.testing.builders import Builder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 T = TypeVar("T", bound=HasMetadata)
@@ -28,78 +25,16 @@ CLAIMED, RESERVED = TicketPhase.CLAIMED, TicketPhase.RESERVED
 GPU = "example.com/gpu"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with a_world() as world, managed(world.plane, tmp_path_factory.mktemp("manager")):
-        yield world
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def stage(world: World) -> AsyncIterator[Stage]:
-    async with a_stage(world) as stage:
-        yield stage
-
-
-def workload(kind: Kind[T], stage: Stage, pod: PodBuilder, **spec: JSON) -> Builder[T]:
-    """A controller of pods like this one."""
-    made = pod.labelled({"app": "web"}).json
-    selector: JSON = {} if kind is JOBS else {"selector": {"matchLabels": {"app": "web"}}}
-    meta: JSON = {"name": "web", "namespace": stage.name}
-    template: JSON = {"metadata": {**made["metadata"], "name": None}, "spec": made["spec"]}
-    return Builder(kind, {"metadata": meta, "spec": {**selector, **spec, "template": template}})
-
-
 def reason_told(pod: Pod) -> str:
     told = claimsteps.told(pod)
     return told.reason if told is not None else ""
-
-
-async def test_s3_a_hold_begins_at_its_start_and_a_lead_time_before_only_the_guardian_comes(
-    stage: Stage, clock: Clock
-) -> None:
-    await stage.add_nodes()
-    start = (clock.now() + timedelta(seconds=5)).replace(microsecond=0)
-    spec: JSON = {"startTime": instant.render(start), "duration": "1m"}
-    strategy: JSON = {"type": "OneTime", "leadTime": "3s"}
-    await stage.put(stage.order("late", 1, template={"spec": spec}))
-    await stage.put(stage.order("early", 1, template={"spec": spec}, strategy=strategy))
-    for name in ("late-0", "early-0"):
-        ticket = await stage.until(TICKETS, name, lambda t: t.status.reason == Reason.SCHEDULED)
-        assert ticket.status.phase is TicketPhase.PENDING
-    assert await stage.guardians() == []
-    for name, lead in (("early-0", 3), ("late-0", 0)):
-        held = await stage.until(PODS, GUARDIAN_NAME_PREFIX + name, lambda _: True)
-        assert held.metadata.creation_timestamp >= start - timedelta(seconds=lead)
-        (ticket,) = await stage.phase(RESERVED, name)
-        assert clock.now() >= start
-        assert ticket.status.activation_time == start
-        assert ticket.status.expiration_time == start + timedelta(minutes=1)
-
-
-async def test_s4_pods_outlive_the_order_and_one_of_the_same_name_begins_anew(
-    stage: Stage,
-) -> None:
-    await stage.add_nodes()
-    await stage.put(stage.order("gold", 2, strategy={"type": "OneTime", "refreshPolicy": "Never"}))
-    await stage.counted(Reserved=2)
-    await stage.put(stage.asking("web", order="gold"))
-    before = {ticket.metadata.uid for ticket in await stage.counted(Reserved=1, Claimed=1)}
-    await stage.delete(ORDERS, "gold")
-    await stage.gone(ORDERS, "gold")
-    assert await stage.all(TICKETS) == []
-    assert [pod.metadata.name for pod in await stage.all(PODS)] == ["web"]
-    (web,) = await stage.all(PODS)
-    assert web.metadata.deletion_timestamp is None
-    await stage.put(stage.order("gold", 2))
-    after = {ticket.metadata.uid for ticket in await stage.counted(Reserved=2)}
-    assert not before & after
 
 
 async def test_s11_the_pods_of_a_deployment_take_the_room_of_full_nodes(stage: Stage) -> None:
     await stage.add_nodes(3, cpu="1")
     await stage.put(stage.order("pool", 3, strategy={"type": "OneTime", "refreshPolicy": "Never"}))
     await stage.counted(Reserved=3)
-    await stage.put(workload(DEPLOYMENTS, stage, stage.asking("web", order="pool"), replicas=3))
+    await stage.put(stage.workload(DEPLOYMENTS, stage.asking("web", order="pool"), replicas=3))
     tickets = await stage.counted(Claimed=3)
     pods = {pod.metadata.uid: pod for pod in await stage.all(PODS)}
     owners = {t.status.claimed_by.uid: t.status.node_name for t in tickets if t.status.claimed_by}
@@ -309,7 +244,7 @@ async def test_s16_a_ticket_is_released_however_its_pod_ends_and_refilled_by_pol
     once = {name: stage.asking(name, order="pool", **how) for name, how in ENDS.items()}
     job = once.pop("succeeded").but({"spec": {"restartPolicy": "Never"}})
     await stage.put(*(pod.but({"spec": {"restartPolicy": "Never"}}) for pod in once.values()))
-    await stage.put(workload(JOBS, stage, job))
+    await stage.put(stage.workload(JOBS, job))
     await stage.bound("deleted")
     await stage.delete(PODS, "deleted")
     await stage.counted(Reserved=3, Released=3)
@@ -322,7 +257,7 @@ async def test_s16_the_pod_that_comes_instead_gets_the_same_room_again(
 ) -> None:
     await stage.add_nodes(cpu="1")
     await stage.reserve(stage.ticket("t", afterUse="Reserve"))
-    await stage.put(workload(kind, stage, stage.asking("web"), replicas=1))
+    await stage.put(stage.workload(kind, stage.asking("web"), replicas=1))
     (ticket,) = await stage.phase(CLAIMED, "t")
     first = ticket.status.claimed_by
     assert first is not None
@@ -336,6 +271,30 @@ async def test_s16_the_pod_that_comes_instead_gets_the_same_room_again(
     assert (again.status.claimed_by.name == first.name) == (kind is STATEFUL_SETS)
     (pod,) = await stage.all(PODS)
     assert pod.metadata.uid == again.status.claimed_by.uid
+
+
+async def test_s16_room_returns_to_its_ticket_although_others_wait_for_it_rule_10(
+    stage: Stage,
+) -> None:
+    await stage.add_nodes(cpu="4")
+    await stage.reserve(stage.ticket("t", "3500m", afterUse="Reserve"))
+    await stage.put(stage.asking("user", "3500m"))
+    await stage.phase(CLAIMED, "t")
+    rivals = [stage.pod(f"rival-{n}", "1500m") for n in range(10)]
+    for rival in await stage.put(*rivals):
+        await stage.until(PODS, rival.metadata.name, has_been_tried)
+    await stage.delete(PODS, "user")
+    await stage.phase(RESERVED, "t")
+    await stage.gone(PODS, "user")
+    assert [pod.metadata.name for pod in await stage.all(PODS) if pod.spec.node_name] == [
+        pod.metadata.name for pod in await stage.guardians()
+    ]
+
+
+def has_been_tried(pod: Pod) -> bool:
+    """Whether the scheduler has looked at the pod and found no node."""
+    said = core.reported(pod.status.conditions, "PodScheduled")
+    return said is not None and said.reason == "Unschedulable"
 
 
 async def test_s17_who_is_no_owner_or_writes_our_answer_himself_gets_nothing(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""Crowds, crashes and faults on a real control plane: whatever happens in between, every ticket has one owner and nothing leaks (S7, S21, S22, S24, S26).
+"""Crowds, crashes and faults on a real control plane: whatever happens in between, every ticket has one owner and nothing leaks (S2, S7, S21-S24, S26, S28).
 
 The managers run in this process, so that a test can stand on their wire; the plane, its scheduler and its controllers are real.
 """
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,22 +18,26 @@ from typing import TypeVar
 import pytest
 import pytest_asyncio
 from tests.e2e import faulty_manager
-from tests.e2e.stage import LOOK, PATIENCE, Stage, World, a_stage, a_world
+from tests.e2e.stage import LOOK, PATIENCE, Stage, World, a_world
 from tests.e2e.wires import Mortal, Patient, a_manager
 
+from korder.api import instant
 from korder.api.core import LEASES, PODS, Pod
 from korder.api.meta import JSON, HasMetadata, Key, Kind
 from korder.api.reserve import (
     GUARDIAN_LABEL,
+    ORDER_LABEL,
     ORDERS,
     TICKET_CLAIMED_ANNOTATION,
     TICKETS,
+    Reason,
     Ticket,
     TicketPhase,
 )
 from korder.embedded.simulation.faults import Fault
 from korder.kube.watch import Applied, Deleted, Listed, Watcher
 from korder.reserve.rules.claims import claimsteps
+from korder.runtime.clock import Clock
 from korder.testing.processes import Process
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -44,14 +49,9 @@ HOLDING = (RESERVED, TicketPhase.PENDING)
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world() -> AsyncIterator[World]:
+    """Without a manager."""
     async with a_world() as world:
         yield world
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def stage(world: World) -> AsyncIterator[Stage]:
-    async with a_stage(world) as stage:
-        yield stage
 
 
 async def at_peace(stage: Stage) -> bool:
@@ -195,6 +195,70 @@ async def test_s24_the_room_of_a_pod_that_is_deleted_before_the_scheduler_sees_i
         finally:
             scheduler.resume()
         await Rest(stage, {"t": RESERVED}).comes()
+
+
+async def test_s23_a_thief_of_higher_priority_is_reported_and_the_room_is_taken_back(
+    stage: Stage,
+) -> None:
+    """K10: nothing keeps the gap from somebody of higher priority; nobody is stuck in silence."""
+    (node,) = await stage.add_nodes(cpu="1")
+    await stage.add_class(2_000_000)
+    async with a_manager(stage.world, Patient) as life:
+        await stage.reserve(stage.ticket("t"))
+        life.wire.hold("PATCH", "/pods/web")
+        await stage.put(stage.asking("web"))
+        async with asyncio.timeout(PATIENCE):
+            await life.wire.reached.wait()
+        await stage.put(stage.pod("thief").but({"spec": {"priorityClassName": stage.name}}))
+        await stage.bound("thief")
+        life.wire.go.set()
+        robbed = await stage.until(TICKETS, "t", lambda t: t.status.reason == Reason.STOLEN)
+        assert robbed.status.phase is TicketPhase.PENDING
+        assert f"was taken by pod {stage.name}/thief" in robbed.status.message
+        note = await stage.event("web", Reason.STOLEN)
+        assert note.startswith(f"The pod is tied to node {node} without a ticket")
+        await stage.delete(PODS, "web")
+        await stage.delete(PODS, "thief")
+        await Rest(stage, {"t": RESERVED}).comes()
+
+
+async def test_s2_expiry_and_time_to_live_survive_a_restart(stage: Stage) -> None:
+    await stage.add_nodes()
+    brief: JSON = {"ttlSecondsAfterFinished": 2}
+    async with a_manager(stage.world, Patient):
+        await stage.reserve(stage.ticket("t", duration="2s", lifecycle=brief))
+    async with a_manager(stage.world, Patient):
+        (ended,) = await stage.phase(TicketPhase.EXPIRED, "t")
+        late = ended.status.finished_time - ended.status.expiration_time
+        assert timedelta() <= late <= timedelta(seconds=1)
+    async with a_manager(stage.world, Patient):
+        await Rest(stage, {}).comes()
+
+
+async def test_s28_a_firing_while_nobody_was_there_is_made_up_for_once_or_told_as_missed(
+    stage: Stage, clock: Clock
+) -> None:
+    await stage.add_nodes()
+    fired = (clock.now() - timedelta(seconds=30)).replace(second=0, microsecond=0)
+    brief: JSON = {"spec": {"duration": "10m"}}
+    for name, patience in (("patient", 300), ("strict", 0)):
+        strategy: JSON = {
+            "type": "Scheduled",
+            "schedule": f"{fired.minute} * * * *",
+            "startingDeadlineSeconds": patience,
+        }
+        await stage.put(stage.order(name, 2, template=brief, strategy=strategy))
+        before: JSON = {"lastScheduleTime": instant.render(fired - timedelta(hours=1))}
+        await stage.edit(ORDERS, name, {"status": before}, "status")
+    for _ in range(2):
+        async with a_manager(stage.world, Patient):
+            tickets = await stage.counted(Reserved=2)
+            missed = await stage.event("strict", "FiringMissed")
+            order = await stage.until(ORDERS, "patient", lambda o: o.status.available_replicas == 2)
+        assert order.status.last_schedule_time == fired
+        assert {t.spec.start_time for t in tickets} == {instant.render(fired)}
+        assert {t.metadata.labels[ORDER_LABEL] for t in tickets} == {"patient"}
+        assert missed == f"missed the firing of {instant.render(fired)} by more than 0 s"
 
 
 class Witness:
