@@ -1,6 +1,5 @@
 """Claims on a real control plane, as people make them: one plane and one `korder manager` for all (S11-S18, S20, S25)."""
 
-import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import TypeVar
@@ -62,12 +61,11 @@ async def test_s12_who_requires_a_ticket_waits_with_words_until_there_is_one(
     assert (await stage.bound("web")).metadata.annotations["korder.dev/ticket-claimed"] == "gold-0"
 
 
-async def test_s13_who_only_prefers_a_ticket_goes_without_within_a_second(stage: Stage) -> None:
+async def test_s13_who_only_prefers_a_ticket_goes_without_at_once(stage: Stage) -> None:
+    """That it takes less than a second is judged in simulation, where the machine cannot be late."""
     await stage.add_nodes()
     (pod,) = await stage.put(stage.pod("web", order="gold"))
     assert claimsteps.is_gated(pod)
-    async with asyncio.timeout(1):
-        await stage.until(PODS, "web", lambda pod: not claimsteps.is_gated(pod))
     await stage.bound("web")
     note = await stage.event("web", "FellBack")
     assert note == f"Scheduled without a ticket: There is no order {stage.name}/gold."
