@@ -43,7 +43,7 @@ T = TypeVar("T", bound=HasMetadata)
 MARK = "stage"
 PATIENCE = 60.0
 """Seconds after which a wish has not come true."""
-LOOK = 0.05
+LOOK = 0.1
 """Seconds between two looks."""
 LANES = 16
 """How many objects are created side by side; more would only wait at the server."""

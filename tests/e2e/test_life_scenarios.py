@@ -1,14 +1,18 @@
-"""The lives of tickets and orders on a real control plane: one plane and one `korder manager` for all (S1-S4, S8, S9, S36)."""
+"""The lives of tickets and orders on a real control plane: one plane and one `korder manager` for all (S1-S5, S8, S9, S36)."""
 
+import asyncio
+from collections.abc import Iterable
 from datetime import timedelta
+import random
 
 import pytest
-from tests.e2e.stage import MARK, Stage
+from tests.e2e.stage import LOOK, MARK, Stage
 
 from korder.api import instant
-from korder.api.core import NAMESPACES, NODES, PODS
+from korder.api.core import NAMESPACES, NODES, PODS, is_ready
 from korder.api.limits import LIMIT_RANGES, RESOURCE_QUOTAS
 from korder.api.meta import JSON, Key
+from korder.api.plan import PatchType
 from korder.api.reserve import (
     GUARDIAN_NAME_PREFIX,
     ORDERS,
@@ -114,6 +118,28 @@ async def test_s2_a_ticket_expires_at_its_time_and_goes_by_its_policy(stage: Sta
     assert instant.render(kept.status.expiration_time) in shown
 
 
+async def test_s5_two_hundred_random_deletions_are_made_up_for_under_names_never_used_before(
+    stage: Stage,
+) -> None:
+    await stage.add_nodes(cpu="16")
+    strategy: JSON = {"type": "OneTime", "refreshPolicy": "Always"}
+    await stage.put(stage.order("pool", 20, "100m", strategy=strategy))
+    rng, gone = random.Random(5), set[str]()
+    while len(gone) < 200:
+        there = [t for t in await stage.all(TICKETS) if not t.metadata.deletion_timestamp]
+        for ticket in rng.sample(there, min(rng.randint(1, 20), len(there), 200 - len(gone))):
+            await stage.delete(TICKETS, ticket.metadata.name)
+            assert ticket.metadata.uid not in gone
+            gone.add(ticket.metadata.uid)
+        await asyncio.sleep(LOOK)
+    await stage.until(
+        ORDERS, "pool", lambda o: (o.status.next_index, o.status.available_replicas) == (220, 20)
+    )
+    left = await stage.counted(Reserved=20)
+    assert not gone & {ticket.metadata.uid for ticket in left}
+    assert len(await stage.guardians()) == 20
+
+
 async def test_s8_a_lost_guardian_is_told_of_and_replaced_and_the_clock_goes_on(
     stage: Stage,
 ) -> None:
@@ -173,6 +199,19 @@ async def test_s9_a_refused_guardian_is_told_of_tried_again_and_costs_no_time(
     await stage.phase(RESERVED, "t")
 
 
+async def flap(stage: Stage, node: str) -> None:
+    """Makes a node unready; its kubelet says at once that this is over."""
+    away: JSON = {"type": "Ready", "status": "False", "reason": "Flapping"}
+    body: JSON = {"status": {"conditions": [away]}}
+    strategic = PatchType.STRATEGIC
+    await stage.client.patch(NODES, Key("", node), body, strategic, subresource="status")
+    await stage.until(NODES, node, is_ready)
+
+
+def uids(tickets: Iterable[Ticket]) -> set[str]:
+    return {ticket.metadata.uid for ticket in tickets}
+
+
 async def test_s36_one_ticket_per_node_follows_the_nodes_and_daemons_take_that_of_their_own(
     stage: Stage,
 ) -> None:
@@ -186,6 +225,8 @@ async def test_s36_one_ticket_per_node_follows_the_nodes_and_daemons_take_that_o
     tickets = await stage.counted(Reserved=3, Pending=1)
     pinned = {ticket.spec.node_name: ticket.status.phase for ticket in tickets}
     assert pinned == {**dict.fromkeys((first, second, fourth), RESERVED), full: PENDING}
+    await flap(stage, fourth)
+    assert uids(await stage.counted(Reserved=3, Pending=1)) == uids(tickets)
     await stage.edit(NODES, first, {"metadata": {"labels": {MARK: "another"}}})
     await stage.delete(NODES, second)
     await stage.delete(PODS, "filler")

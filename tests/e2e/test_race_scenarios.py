@@ -81,8 +81,10 @@ class Rest:
 
     async def is_there(self) -> bool:
         there = {t.metadata.name: t.status.phase for t in await self.stage.all(TICKETS)}
+        if there != self.wanted:
+            return False
         leaving = any(o.metadata.deletion_timestamp for o in await self.stage.all(ORDERS))
-        return there == self.wanted and not leaving and await at_peace(self.stage)
+        return not leaving and await at_peace(self.stage)
 
     @asynccontextmanager
     async def in_time(self) -> AsyncIterator[None]:
