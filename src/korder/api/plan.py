@@ -89,7 +89,11 @@ Step = Create | Patch | Delete | Post
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An Event to tell people about, sent off the critical path."""
+    """An Event to tell people about, sent off the critical path.
+
+    One that belongs to a step is told when that step was done, even if others of its plan were not: the next turn finds it done and has
+    nothing to tell. All others are told when the whole plan was carried out.
+    """
 
     kind: AnyKind
     about: HasMetadata
@@ -97,6 +101,7 @@ class Notice:
     note: str
     type: EventType = EventType.NORMAL
     action: str = ""
+    after: Step | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

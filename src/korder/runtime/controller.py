@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 import structlog
 
 from korder.api.meta import JSON, HasMetadata, Key, key_of
-from korder.api.plan import Create, Delete, Patch, Plan, Post, Step
+from korder.api.plan import Create, Delete, Notice, Patch, Plan, Post, Step
 from korder.kube.client import Client
 from korder.kube.errors import (
     AlreadyExists,
@@ -187,20 +187,25 @@ class Controller:
         return plan
 
     async def _carry_out(self, key: Key, plan: Plan) -> "_Failure | None":
-        """Does what a plan says, up to the first stage with a failure."""
+        """Does what a plan says, up to the first stage with a failure, and tells of what was done."""
+        done: set[int] = set()
         for stage in plan.stages:
-            failure = await self._apply(stage)
+            failure = await self._apply(stage, done)
             if failure is not None:
+                self._tell(notice for notice in plan.notices if id(notice.after) in done)
                 return failure
-        for notice in plan.notices:
-            self._recorder.record(notice)
+        self._tell(plan.notices)
         self.queue.forget(key)
         if plan.wake_at is not None:
             self.queue.add_at(key, plan.wake_at)
         return None
 
-    async def _apply(self, stage: tuple[Step, ...]) -> "_Failure | None":
-        """Applies a stage; every step is tried, the first failure is told afterwards."""
+    def _tell(self, notices: Iterable[Notice]) -> None:
+        for notice in notices:
+            self._recorder.record(notice)
+
+    async def _apply(self, stage: tuple[Step, ...], done: set[int]) -> "_Failure | None":
+        """Applies a stage and notes which steps were done; every step is tried, the first failure is told afterwards."""
         remaining = iter(stage)
         failures: list[_Failure] = []
 
@@ -210,6 +215,8 @@ class Controller:
                     await self._step(step)
                 except KubeError as error:
                     failures.append(_Failure(step, error))
+                else:
+                    done.add(id(step))
 
         if len(stage) == 1:
             await lane()

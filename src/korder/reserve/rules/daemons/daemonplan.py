@@ -106,15 +106,16 @@ def _written(
     made = [_creation(picture, node, firing) for node in work.bare]
     going = {ticket.metadata.uid for ticket in work.gone}
     staying = [ticket for ticket in picture.tickets if ticket.metadata.uid not in going]
+    written = orderstatus.report(order, status)
     plan = (
         Plan()
-        .then(*orderstatus.report(order, status))
+        .then(*written)
         .then(
             *map(deeds.removal, work.gone),
             *([] if order.spec.paused else template.in_place(order, staying)),
             *made,
         )
-        .tell(*times.notices, *_replicas_ignored(order))
+        .tell(*deeds.told_with(written, (*times.notices, *_replicas_ignored(order))))
         .tell(*deeds.told_made(order, made), *deeds.told_gone(order, work.unwanted, work.why))
         .tell(*deeds.told_gone(order, work.outdated, "of an old template"))
         .wake(next_at)
