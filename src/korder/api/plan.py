@@ -116,6 +116,11 @@ class Plan:
         """Adds a stage that begins when all earlier ones have succeeded."""
         return Plan((*self.stages, steps), self.notices, self.wake_at) if steps else self
 
+    def one_by_one(self, *steps: Step) -> "Plan":
+        """Adds a stage for each step, in this order."""
+        stages = (*self.stages, *((step,) for step in steps))
+        return Plan(stages, self.notices, self.wake_at)
+
     def tell(self, *notices: Notice) -> "Plan":
         """Adds notices."""
         return Plan(self.stages, (*self.notices, *notices), self.wake_at)
