@@ -12,6 +12,9 @@ import secrets
 from typing import Any
 
 import pytest
+import pytest_asyncio
+from tests.e2e.installation import managed
+from tests.e2e.stage import Stage, World, a_stage, a_world
 
 from korder.kube.client import Client
 from korder.kube.connect import open_client
@@ -96,3 +99,17 @@ async def namespace(control_plane: ControlPlane) -> AsyncIterator[str]:
     await control_plane.kubectl("wait", "-n", name, "--for=create", "serviceaccount/default")
     yield name
     await control_plane.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """A plane with korder, its manager and simulated nodes, for all scenarios of a module; they run on the module's loop."""
+    async with a_world() as world, managed(world.plane, tmp_path_factory.mktemp("manager")):
+        yield world
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def stage(world: World) -> AsyncIterator[Stage]:
+    """A namespace of the test's own in that world; nodes are added as needed."""
+    async with a_stage(world) as stage:
+        yield stage

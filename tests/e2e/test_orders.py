@@ -1,4 +1,4 @@
-"""Orders on a real control plane, with simulated nodes, typed as people type them (S1, S4, S5, S6, S28, S36)."""
+"""Orders on a real control plane, with simulated nodes, typed as people type them (S1, S4, S6, S28, S36)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -99,7 +99,6 @@ async def test_orders_live_and_end_as_in_the_embedded_cluster(
             window.but({"spec": {"template": {"spec": gone_at_once}}}),
         )
         await _holds_what_fits(cluster)
-        await _replaces_what_is_deleted(cluster)
         await _scales_and_rolls_out(cluster, plane)
         await _follows_the_nodes(cluster, plane)
         await _opens_on_the_minute(cluster, clock)
@@ -116,17 +115,6 @@ async def _holds_what_fits(cluster: Scene) -> None:
     assert (order.status.available_replicas, order.status.unavailable_replicas) == (3, 1)
     await settled(cluster, "pool", 3)
     await settled(cluster, "daemon", 3)
-
-
-async def _replaces_what_is_deleted(cluster: Scene) -> None:
-    """S5."""
-    rng = random.Random(1)
-    for made in range(4, 14):
-        name = rng.choice(await of(cluster, "pool")).metadata.name
-        await cluster.delete(TICKETS, name)
-        await cluster.gone(TICKETS, name)
-        await cluster.until(ORDERS, "pool", lambda o, made=made: o.status.next_index == made)
-        await settled(cluster, "pool", 3)
 
 
 async def _scales_and_rolls_out(cluster: Scene, plane: ControlPlane) -> None:

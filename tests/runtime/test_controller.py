@@ -288,6 +288,35 @@ async def test_notices_become_events_and_repetitions_a_series(bench: Bench) -> N
         assert events[0]["series"]["count"] == 5
 
 
+async def test_what_was_done_is_told_although_another_step_of_the_plan_was_not(
+    bench: Bench,
+) -> None:
+    """The next turn finds it done and would never tell of it."""
+    bench.server.create(PARENTS, a_parent("p"))
+    turns = 0
+
+    def turn(key: Key, _: datetime) -> Plan:
+        nonlocal turns
+        turns += 1
+        parent = bench.parents.reader.get(key)
+        if parent is None or turns > 1:
+            return NOTHING
+        done = bench.child_of(parent)
+        failing = Patch(CONFIG_MAPS, key, {"data": {}}, resource_version="1000")
+        later = bench.child_of(parent, 1)
+        told = [
+            Notice(CONFIG_MAPS, parent, word, word, after=step)
+            for word, step in (("Done", done), ("Failed", failing), ("Later", later), ("All", None))
+        ]
+        return Plan().then(done, failing).then(later).tell(*told)
+
+    bench.control(turn)
+    async with bench.running():
+        await asyncio.sleep(5)
+        objects = bench.server.objects.items()
+        assert [obj["reason"] for path, obj in objects if "/events/" in path] == ["Done"]
+
+
 async def test_a_flood_of_different_notices_about_one_object_is_held_back(bench: Bench) -> None:
     bench.server.create(PARENTS, a_parent("p"))
 

@@ -7,7 +7,7 @@ taken again.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -89,7 +89,11 @@ Step = Create | Patch | Delete | Post
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An Event to tell people about, sent off the critical path."""
+    """An Event to tell people about, sent off the critical path.
+
+    One that belongs to a step is told when that step was done, even if others of its plan were not: the next turn finds it done and has
+    nothing to tell. All others are told when the whole plan was carried out.
+    """
 
     kind: AnyKind
     about: HasMetadata
@@ -97,6 +101,7 @@ class Notice:
     note: str
     type: EventType = EventType.NORMAL
     action: str = ""
+    after: Step | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +114,22 @@ class Plan:
 
     def then(self, *steps: Step) -> "Plan":
         """Adds a stage that begins when all earlier ones have succeeded."""
-        return replace(self, stages=(*self.stages, steps)) if steps else self
+        return Plan((*self.stages, steps), self.notices, self.wake_at) if steps else self
 
     def one_by_one(self, *steps: Step) -> "Plan":
         """Adds a stage for each step, in this order."""
-        return replace(self, stages=(*self.stages, *((step,) for step in steps)))
+        stages = (*self.stages, *((step,) for step in steps))
+        return Plan(stages, self.notices, self.wake_at)
 
     def tell(self, *notices: Notice) -> "Plan":
         """Adds notices."""
-        return replace(self, notices=(*self.notices, *notices))
+        return Plan(self.stages, (*self.notices, *notices), self.wake_at)
 
     def wake(self, at: datetime | None) -> "Plan":
         """Asks for another look at `at`, keeping an earlier wish."""
         if at is None or (self.wake_at is not None and self.wake_at <= at):
             return self
-        return replace(self, wake_at=at)
+        return Plan(self.stages, self.notices, at)
 
 
 NOTHING = Plan()

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-import inspect
+from functools import cache, partial
 from itertools import count
 import random
 from typing import NamedTuple, TypeVar
@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 import structlog
 
 from korder.api.meta import JSON, HasMetadata, Key, key_of
-from korder.api.plan import Create, Delete, Patch, Plan, Post, Step
+from korder.api.plan import Create, Delete, Notice, Patch, Plan, Post, Step
 from korder.kube.client import Client
 from korder.kube.errors import (
     AlreadyExists,
@@ -105,6 +105,8 @@ class Controller:
         self._refused = refused
         self._turns = count(1)
         self._waits = machine.metrics.queue_seconds.labels(name)
+        self._spent = cache(partial(machine.metrics.turn_seconds.labels, name))
+        self._written = cache(partial(machine.metrics.writes.labels, name))
 
     def follow(self, informer: Informer[T], keys: Keys[T] = own_key) -> None:
         """Takes a turn for `keys` of every object that changes, as it was and as it is."""
@@ -136,7 +138,7 @@ class Controller:
             finally:
                 self.queue.done(key)
             spent = self._clock.monotonic() - started
-            self._metrics.turn_seconds.labels(self.name, result).observe(spent)
+            self._spent(result).observe(spent)
 
     async def _take(self, key: Key) -> str:
         """Takes one turn and decides what follows from how it went."""
@@ -165,7 +167,7 @@ class Controller:
 
     async def _act(self, key: Key) -> str:
         decided = self._turn(key, self._clock.now())
-        plan = await decided if inspect.isawaitable(decided) else decided
+        plan = decided if isinstance(decided, Plan) else await decided
         failure = await self._carry_out(key, plan)
         if failure is None:
             return "success"
@@ -185,20 +187,25 @@ class Controller:
         return plan
 
     async def _carry_out(self, key: Key, plan: Plan) -> "_Failure | None":
-        """Does what a plan says, up to the first stage with a failure."""
+        """Does what a plan says, up to the first stage with a failure, and tells of what was done."""
+        done: set[int] = set()
         for stage in plan.stages:
-            failure = await self._apply(stage)
+            failure = await self._apply(stage, done)
             if failure is not None:
+                self._tell(notice for notice in plan.notices if id(notice.after) in done)
                 return failure
-        for notice in plan.notices:
-            self._recorder.record(notice)
+        self._tell(plan.notices)
         self.queue.forget(key)
         if plan.wake_at is not None:
             self.queue.add_at(key, plan.wake_at)
         return None
 
-    async def _apply(self, stage: tuple[Step, ...]) -> "_Failure | None":
-        """Applies a stage; every step is tried, the first failure is told afterwards."""
+    def _tell(self, notices: Iterable[Notice]) -> None:
+        for notice in notices:
+            self._recorder.record(notice)
+
+    async def _apply(self, stage: tuple[Step, ...], done: set[int]) -> "_Failure | None":
+        """Applies a stage and notes which steps were done; every step is tried, the first failure is told afterwards."""
         remaining = iter(stage)
         failures: list[_Failure] = []
 
@@ -208,6 +215,8 @@ class Controller:
                     await self._step(step)
                 except KubeError as error:
                     failures.append(_Failure(step, error))
+                else:
+                    done.add(id(step))
 
         if len(stage) == 1:
             await lane()
@@ -238,7 +247,7 @@ class Controller:
             outcome = type(error).__name__
             raise
         finally:
-            self._metrics.writes.labels(self.name, verb, str(step.kind), outcome).inc()
+            self._written(verb, step.kind.resource, outcome).inc()
 
     async def _patch(self, step: Patch) -> None:
         obj = await self._client.patch(

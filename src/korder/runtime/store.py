@@ -78,7 +78,8 @@ class Reader(Generic[T]):
 
     def where(self, index: str, value: Hashable) -> Collection[T]:
         """Finds the objects that the named index lists under `value`; costs what it returns."""
-        return _Objects(self._store.buckets[index].get(value, {}))
+        found = self._store.buckets[index].get(value)
+        return _Objects(found) if found else ()
 
     @property
     def seen(self) -> int:

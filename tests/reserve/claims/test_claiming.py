@@ -178,6 +178,23 @@ def test_the_event_of_a_fallback_says_why() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pod", "tickets"),
+    [
+        pytest.param(waiting(required="true"), (free_ticket(),), id="a claim"),
+        pytest.param(waiting(required="true"), (), id="a wait"),
+        pytest.param(waiting(order="gold"), (), id="a fallback"),
+    ],
+)
+def test_what_is_told_belongs_to_the_step_that_does_it(
+    pod: Builder[Pod], tickets: tuple[Builder[Ticket], ...]
+) -> None:
+    """Another pod's step may fail, and this one's Event is sent all the same (S39)."""
+    plan = decide(pod, *tickets)
+    (notice,), ((step,),) = plan.notices, plan.stages
+    assert notice.after is step
+
+
+@pytest.mark.parametrize(
     ("pod", "namespace"),
     [
         pytest.param(waiting(required="true"), "default", id="its own"),

@@ -1,5 +1,7 @@
 """Claims on a whole cluster: pods that ask get the room that is held for them, and are told what they wait for."""
 
+from datetime import timedelta
+
 from tests.reserve.claims.holds import asking, bound, claiming, hold, phase
 from tests.reserve.scene import scene
 
@@ -64,6 +66,8 @@ async def test_a_pod_that_requires_a_ticket_waits_with_words_until_there_is_one(
 async def test_a_pod_that_prefers_a_ticket_goes_without_at_once(clock: Clock) -> None:
     """S13."""
     async with scene(clock, claiming) as cluster:
+        began = clock.now()
         await cluster.put(asking("web", {"korder.dev/order": "none"}))
         await bound(cluster, "web")
+        assert clock.now() - began <= timedelta(seconds=1)
         assert await cluster.all(TICKETS) == []

@@ -381,6 +381,18 @@ def test_a_stuck_pod_of_a_controller_comes_again(recreate: bool, steps: list[lis
     assert told(decide(stuck, settings=Settings(recreate_stuck_pods=recreate))) == steps
 
 
+def test_what_is_told_belongs_to_the_step_that_does_it() -> None:
+    """Of several hand-overs that end in one turn one may conflict, and the Events of the others are sent all the same (S39)."""
+    plan = decide(
+        member(claiming("t", seconds=0), replica(opened(said="no zone"))),
+        member(claiming("u", "gone"), None),
+        member(claiming("v", "there"), a_pod("there").on(NODE).stored("uid-there")),
+    )
+    steps = [step for stage in plan.stages for step in stage]
+    assert len(plan.notices) == 4
+    assert all(any(notice.after is step for step in steps) for notice in plan.notices)
+
+
 def test_a_new_scheduler_is_told_of_nominations_again() -> None:
     """K8."""
     waiting = member(claiming("t"), marked(gated()), going(guardian()))

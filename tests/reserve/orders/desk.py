@@ -35,6 +35,8 @@ class Desk:
         self.made: list[str] = []
         """The name of every ticket ever made, in order."""
         self.notices: list[Notice] = []
+        """What was told: all that a turn has to say, or if it was broken off, what belongs to the steps that were done."""
+        self._words: tuple[Notice, ...] = ()
         self.gone: set[str] = set()
         """Names of tickets that went."""
         self.foreign: set[str] = set()
@@ -71,7 +73,7 @@ class Desk:
         if found is None:
             found = self._decide()
         self.wake_at = found.wake_at
-        self.notices += found.notices
+        self._words = found.notices
         return [step for stage in found.stages for step in stage]
 
     def _decide(self) -> Plan:
@@ -90,8 +92,14 @@ class Desk:
     def turn(self, most: int | None = None) -> int:
         """Takes a turn, or only its first steps; says how many there were."""
         steps = self.steps()
-        for step in steps[:most]:
+        done = steps[:most]
+        for step in done:
             self._carry_out(step)
+        self.notices += (
+            each
+            for each in self._words
+            if len(done) == len(steps) or any(each.after is step for step in done)
+        )
         return len(steps)
 
     def settle(self, *, hold: bool = True) -> None:

@@ -113,6 +113,18 @@ def test_of_several_missed_firings_the_last_is_made_up_for_and_the_others_are_to
     ]
 
 
+def test_a_firing_is_told_of_although_its_tickets_could_not_be_made() -> None:
+    """The next turn knows the firing from the status, and makes what is missing without another word about it."""
+    desk = a_desk("0 1 * * *", "1h")
+    desk.settle()
+    desk.at("01:00")
+    desk.turn(most=1)
+    assert desk.made == []
+    desk.settle()
+    assert len(desk.made) == 2
+    assert told(desk, "Fired") == ["fired for 2026-01-05T01:00:00Z"]
+
+
 def test_a_window_that_is_over_is_not_opened() -> None:
     desk = a_desk("0 1 * * *", "30s")
     desk.settle()

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from hypothesis import given, strategies as st
+import msgspec
 
 from korder.api import instant, quantity, resources
 from korder.api.meta import JSON
@@ -11,10 +12,11 @@ from korder.api.reserve import (
     LEAD_TIME_ANNOTATION,
     SCHEDULED_TIME_ANNOTATION,
     STANDING_ANNOTATION,
+    Reason,
     Share,
 )
-from korder.reserve.rules.tickets import clockwork, usage
-from korder.testing.builders import a_ticket
+from korder.reserve.rules.tickets import clockwork, ticketstatus, usage
+from korder.testing.builders import a_pod, a_ticket
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS = st.integers(min_value=1, max_value=10**7)
@@ -47,6 +49,31 @@ def test_other_tickets_end_where_their_clock_says_whenever_they_are_asked(
 def test_a_standing_ticket_of_no_length_is_renewed_every_second() -> None:
     ticket = a_ticket("t", "1ns").annotated({STANDING_ANNOTATION: "true"}).build()
     assert clockwork.expiration(ticket, NOW, NOW) == NOW + timedelta(seconds=1)
+
+
+MICROSECONDS = st.integers(0, 10**12).map(lambda number: timedelta(microseconds=number))
+
+
+@given(MICROSECONDS, MICROSECONDS, st.booleans())
+def test_what_is_written_has_whole_seconds_and_nobody_gets_less_than_was_promised(
+    age: timedelta, span: timedelta, standing: bool
+) -> None:
+    now = NOW + age
+    notes = {STANDING_ANNOTATION: str(standing).lower()}
+    fresh = a_ticket("t", f"{span.total_seconds():.6f}s").annotated(notes).build()
+    guardian = a_pod("g").on("node-1").build()
+    held = ticketstatus.reserved(fresh, guardian, Reason.HELD, "held", now)
+    over = ticketstatus.expired(fresh, now)
+    begins, ends, ended = held.activation_time, held.expiration_time, over.finished_time
+    assert begins is not None
+    assert ends is not None
+    assert ended is not None
+    assert {begins.microsecond, ends.microsecond, ended.microsecond} == {0}
+    assert now <= begins < now + timedelta(seconds=1)
+    assert ends >= now + span
+    assert ended <= now < ended + timedelta(seconds=1)
+    kept = msgspec.structs.replace(fresh, status=held)
+    assert ticketstatus.reserved(kept, guardian, Reason.HELD, "held", now) == held
 
 
 def test_nonsense_in_annotations_counts_as_nothing() -> None:

@@ -39,22 +39,25 @@ class _Round:
         known = old is not None and (old.reason, old.message) == (wait.reason, wait.message)
         if known and not pod.status.nominated_node_name:
             return
-        self.steps.append(claimsteps.tell(pod, wait.reason, wait.message, self.now))
-        self.notices.append(
-            Notice(PODS, pod, wait.reason, wait.message, EventType.WARNING, "Waiting")
-        )
+        step = claimsteps.tell(pod, wait.reason, wait.message, self.now)
+        loud = EventType.WARNING
+        self._do(step, Notice(PODS, pod, wait.reason, wait.message, loud, "Waiting", step))
 
     def let_go(self, pod: Pod, why: str) -> None:
         note = f"Scheduled without a ticket: {why}"
-        self.steps.append(claimsteps.let_go(pod))
-        self.notices.append(Notice(PODS, pod, ClaimReason.FELL_BACK, note))
+        step = claimsteps.let_go(pod)
+        self._do(step, Notice(PODS, pod, ClaimReason.FELL_BACK, note, after=step))
 
     def claim(self, match: Match) -> None:
         pod, ticket = match.pod, match.ticket
         deadline = self.now + timedelta(seconds=HAND_OVER_SECONDS)
-        self.steps.append(claimsteps.claim(ticket, pod, deadline))
+        step = claimsteps.claim(ticket, pod, deadline)
         note = f"Pod {key_of(pod)} claims the room on node {ticket.status.node_name}"
-        self.notices.append(Notice(TICKETS, ticket, "Claiming", note))
+        self._do(step, Notice(TICKETS, ticket, "Claiming", note, after=step))
+
+    def _do(self, step: Step, notice: Notice) -> None:
+        self.steps.append(step)
+        self.notices.append(notice)
 
 
 def sought_namespace(pod: Pod) -> str | None:

@@ -13,7 +13,7 @@ from korder.api.meta import key_of
 from korder.api.plan import EventType, Notice, Plan
 from korder.api.reserve import TICKETS, Reason, TicketPhase, TicketStatus
 from korder.reserve.rules.claims.members import Member
-from korder.reserve.rules.tickets import ticketstatus, usage
+from korder.reserve.rules.tickets import clockwork, ticketstatus, usage
 
 
 def done(member: Member, pod: Pod, now: datetime) -> Plan:
@@ -23,7 +23,8 @@ def done(member: Member, pod: Pod, now: datetime) -> Plan:
         return ticketstatus.report(ticket, _shared(member, now))
     rate = usage.rate(ticket, usage.share_of(ticket, pod))
     used = ticketstatus.in_use(ticket, f"pod {key_of(pod)} has the room", rate, now)
-    status = msgspec.structs.replace(used, claimed_time=now, claim_deadline=None)
+    since = clockwork.cut_off(now)
+    status = msgspec.structs.replace(used, claimed_time=since, claim_deadline=None)
     return ticketstatus.report(ticket, status)
 
 
@@ -89,5 +90,6 @@ def _back(member: Member, reason: Reason, why: str, now: datetime) -> Plan:
         home = ticket.status.node_name if returns else ""
         status = ticketstatus.pending(ticket, reason, why, now, home=home)
     written = ticketstatus.report(ticket, status)
-    told = Notice(TICKETS, ticket, reason, why, EventType.WARNING, "GiveBack")
+    step = written.stages[0][0]
+    told = Notice(TICKETS, ticket, reason, why, EventType.WARNING, "GiveBack", step)
     return Plan(written.stages, (told,))

@@ -237,14 +237,13 @@ class _Turn:
         meta, node = pod.metadata, self._scene.node
         if self._scene.settings.recreate_stuck_pods and controller_of(pod) is not None:
             note = f"Deleted so that its controller makes it again: {message}"
-            self._first.append(Delete(PODS, key_of(pod), meta.uid, meta.resource_version))
+            step: Step = Delete(PODS, key_of(pod), meta.uid, meta.resource_version)
         else:
             note = f"The pod is tied to node {node} without a ticket: {message}"
             promised = pod.status.nominated_node_name
-            self._first.append(
-                claimsteps.tell(pod, reason, message, self._scene.now, node=promised)
-            )
-        self._notices.append(Notice(PODS, pod, reason, note, EventType.WARNING, "GiveBack"))
+            step = claimsteps.tell(pod, reason, message, self._scene.now, node=promised)
+        self._first.append(step)
+        self._notices.append(Notice(PODS, pod, reason, note, EventType.WARNING, "GiveBack", step))
         self.end(endings.unbound(member, reason, message, self._scene.now))
 
     def _is_pushed_out(self, pod: Pod) -> bool:

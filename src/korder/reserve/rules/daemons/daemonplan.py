@@ -110,16 +110,17 @@ def _written(
     )
     going = {ticket.metadata.uid for ticket in work.gone}
     staying = [ticket for ticket in picture.tickets if ticket.metadata.uid not in going]
+    written = orderstatus.report(order, status)
     plan = (
         Plan()
-        .then(*orderstatus.report(order, status))
+        .then(*written)
         .then(
             *map(deeds.removal, work.gone),
             *([] if order.spec.paused else template.in_place(order, staying)),
         )
         .one_by_one(*grant.charges)
         .then(*grant.made)
-        .tell(*times.notices, *_replicas_ignored(order))
+        .tell(*deeds.told_with(written, (*times.notices, *_replicas_ignored(order))))
         .tell(*deeds.told_made(order, grant.made), *deeds.told_short(order, grant.short))
         .tell(*deeds.told_gone(order, work.unwanted, work.why))
         .tell(*deeds.told_gone(order, work.outdated, "of an old template"))

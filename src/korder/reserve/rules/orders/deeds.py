@@ -3,11 +3,12 @@
 `orderplan` and `daemonplan` call it; it calls nothing. One Event tells of all tickets of a turn, because a thousand would be dropped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from korder.api import conditions
 from korder.api.meta import key_of
-from korder.api.plan import Create, Delete, EventType, Notice
+from korder.api.plan import Create, Delete, EventType, Notice, Patch
 from korder.api.reserve import (
     ORDERS,
     TICKETS,
@@ -25,6 +26,12 @@ def removal(ticket: Ticket) -> Delete:
     """Deletes exactly the ticket that was judged: one that has been claimed meanwhile is another version."""
     meta = ticket.metadata
     return Delete(TICKETS, key_of(ticket), meta.uid, resource_version=meta.resource_version)
+
+
+def told_with(books: Sequence[Patch], notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """Notices of what the status says from now on: they belong to the step that writes it, for the next turn knows it already."""
+    (step,) = books or (None,)
+    return tuple(replace(notice, after=step) for notice in notices)
 
 
 def told_made(order: Order, made: Sequence[Create]) -> tuple[Notice, ...]:

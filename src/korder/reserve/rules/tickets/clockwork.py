@@ -2,7 +2,8 @@
 
 `ticketplan` asks; it calls nothing. The clock starts at `startTime`, at the window's start or at the firing, otherwise when the ticket
 is first Reserved, and then never stops (rule 1). All instants follow from the ticket alone, so edits of `duration` count at once,
-in both directions.
+in both directions. What is written has whole seconds, as everywhere in Kubernetes: a beginning and an end are rounded up, so that nobody's room is
+held shorter than promised; what has happened is cut off, so that it is never in the future.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -36,7 +37,8 @@ def guardian_due(ticket: Ticket) -> datetime | None:
 
 def activation(ticket: Ticket) -> datetime | None:
     """When the clock started or will start; None while nobody can know."""
-    return starts_at(ticket) or ticket.status.activation_time
+    start = starts_at(ticket) or ticket.status.activation_time
+    return None if start is None else rounded_up(start)
 
 
 def length(ticket: Ticket) -> timedelta:
@@ -52,9 +54,9 @@ def expiration(ticket: Ticket, start: datetime | None, now: datetime) -> datetim
         return None
     span = length(ticket)
     if not is_standing(ticket) or now < start:
-        return shifted(start, span)
+        return rounded_up(shifted(start, span))
     span = max(span, SHORTEST_TURN)
-    return shifted(start, span * ((now - start) // span + 1))
+    return rounded_up(shifted(start, span * ((now - start) // span + 1)))
 
 
 def is_standing(ticket: Ticket) -> bool:
@@ -68,6 +70,17 @@ def removal_due(ticket: Ticket) -> datetime | None:
     if ended is None or lifecycle.cleanup_policy is CleanupPolicy.RETAIN:
         return None
     return shifted(ended, timedelta(seconds=lifecycle.ttl_seconds_after_finished))
+
+
+def rounded_up(at: datetime) -> datetime:
+    """The first whole second that is not earlier."""
+    whole = at.replace(microsecond=0)
+    return whole if whole == at else shifted(whole, timedelta(seconds=1))
+
+
+def cut_off(at: datetime) -> datetime:
+    """The last whole second that is not later."""
+    return at.replace(microsecond=0)
 
 
 def shifted(at: datetime, by: timedelta) -> datetime:

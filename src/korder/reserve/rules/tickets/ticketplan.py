@@ -87,7 +87,7 @@ def _aftermath(picture: Picture, now: datetime) -> Plan:
     ticket = picture.ticket
     if ticket.status.finished_time is None:
         return ticketstatus.report(
-            ticket, msgspec.structs.replace(ticket.status, finished_time=now)
+            ticket, msgspec.structs.replace(ticket.status, finished_time=clockwork.cut_off(now))
         )
     if picture.guardians:
         return picture.dismissal(picture.guardians, now)

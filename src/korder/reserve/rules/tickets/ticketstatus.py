@@ -69,7 +69,7 @@ def reserved(
         message=message,
         node_name=guardian.spec.node_name,
         guardian_pod=str(key_of(guardian)),
-        activation_time=clockwork.activation(ticket) or now,
+        activation_time=clockwork.activation(ticket) or clockwork.rounded_up(now),
         utilization_rate=_rate(ticket),
     )
 
@@ -127,11 +127,11 @@ def report(ticket: Ticket, status: TicketStatus) -> Plan:
     if (old.phase, old.reason) != (status.phase, status.reason):
         bad = EventType.WARNING if status.reason in _BAD else EventType.NORMAL
         told = _headline(status)
-        return plan.tell(Notice(TICKETS, ticket, told, status.message or told, bad))
+        return plan.tell(Notice(TICKETS, ticket, told, status.message or told, bad, after=patch))
     if old.expiration_time and old.expiration_time != status.expiration_time:
         until = instant.render(status.expiration_time) if status.expiration_time else "for ever"
         told = "Renewed" if clockwork.is_standing(ticket) else "Rescheduled"
-        return plan.tell(Notice(TICKETS, ticket, told, f"held until {until}"))
+        return plan.tell(Notice(TICKETS, ticket, told, f"held until {until}", after=patch))
     return plan
 
 
@@ -152,7 +152,7 @@ def _ended(
         reason=reason,
         message=message,
         guardian_pod="",
-        finished_time=now,
+        finished_time=clockwork.cut_off(now),
     )
     over = _condition(ticket, TicketCondition.EXPIRING, Status.TRUE, reason, message)
     if phase is not TicketPhase.EXPIRED:
