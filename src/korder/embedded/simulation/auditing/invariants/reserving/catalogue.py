@@ -2,6 +2,7 @@
 
 from korder.embedded.simulation.auditing.invariant import CALM, Invariant, Tolerance
 from korder.embedded.simulation.auditing.invariants.reserving import (
+    charging,
     guarding,
     handing,
     making,
@@ -37,6 +38,7 @@ def reserving(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
         timing.FiringsAreKept(tolerance),
         making.NamesAreNew(),
         making.NoTicketTooMany(tolerance),
+        charging.ChargedFirst(tolerance),
         resting.OrdersSettle(),
         resting.NodesAreCovered(),
         resting.NobodyWaitsForWhatIsFree(),

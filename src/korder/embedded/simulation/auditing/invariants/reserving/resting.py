@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from korder.api import core, scheduling
 from korder.api.core import NAMESPACES, NODES, PODS, Node, Pod, PodSpec
 from korder.api.meta import Key
+from korder.api.quota import QUOTAS
 from korder.api.reserve import (
     ORDERS,
     REQUIRED_ANNOTATION,
@@ -16,7 +17,7 @@ from korder.api.reserve import (
     TicketPhase,
 )
 from korder.embedded.simulation.auditing.invariant import Broken, Invariant
-from korder.embedded.simulation.auditing.invariants.reserving import asking, signs
+from korder.embedded.simulation.auditing.invariants.reserving import asking, charging, signs
 from korder.embedded.simulation.auditing.invariants.reserving.making import policy_of, type_of
 from korder.embedded.simulation.auditing.invariants.waiting import A_MOMENT
 from korder.embedded.simulation.auditing.view import View
@@ -46,8 +47,8 @@ class OrdersSettle(Invariant):
     """Refills of a Scheduled order end with its window, those of a Recurring one wait for a firing: neither is counted here."""
 
     name = "orders-settle"
-    promise = "At rest an order has the tickets it promises, and its status counts them."
-    reads = (ORDERS, TICKETS, NAMESPACES)
+    promise = "At rest an order has the tickets it promises, as far as quotas have room, and its status counts them."
+    reads = (ORDERS, TICKETS, NAMESPACES, QUOTAS)
 
     def at_rest(self, view: View) -> Iterable[Broken]:
         for order in view.of(ORDERS).all():
@@ -55,7 +56,8 @@ class OrdersSettle(Invariant):
             recent = any(view.quiet_for(signs.about(each)) < A_MOMENT for each in tickets)
             if not _stays(order, view) or recent or view.quiet_for(_about(order)) < A_MOMENT:
                 continue
-            wrong = [*_counts(order, tickets), *_missing(order, tickets)]
+            full = charging.is_full_for(order, view)
+            wrong = [*_counts(order, tickets), *_missing(order, tickets, full=full)]
             if wrong:
                 yield Broken("; ".join(wrong), (_about(order), *map(signs.about, tickets[:5])))
 
@@ -74,12 +76,13 @@ def _counts(order: Order, tickets: list[Ticket]) -> Iterable[str]:
             yield f"status.{what} is {found} instead of {right}"
 
 
-def _missing(order: Order, tickets: list[Ticket]) -> Iterable[str]:
+def _missing(order: Order, tickets: list[Ticket], *, full: bool) -> Iterable[str]:
     if order.spec.paused or order.spec.daemon_set or type_of(order) is not StrategyType.ONE_TIME:
         return
     free = [each for each in tickets if each.status.phase in signs.OPEN]
     unclaimed, wanted = len(free), order.spec.replicas
-    if policy_of(order) is RefreshPolicy.ALWAYS and unclaimed != wanted:
+    always = policy_of(order) is RefreshPolicy.ALWAYS
+    if always and (unclaimed > wanted if full else unclaimed != wanted):
         yield f"it has {unclaimed} unclaimed tickets instead of {wanted}"
     elif policy_of(order) is not RefreshPolicy.NEVER and unclaimed > wanted:
         yield f"it has {unclaimed} unclaimed tickets, more than {wanted}"

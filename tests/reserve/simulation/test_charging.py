@@ -1,0 +1,125 @@
+"""Quotas in simulation: orders that crowd a quota, two replicas, changes of leader, lost answers and late requests."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+import random
+
+import pytest
+import structlog
+
+from korder.api.meta import JSON
+from korder.api.plan import Create
+from korder.api.reserve import Order
+from korder.embedded.simulation.script import (
+    AddNode,
+    Apply,
+    Crash,
+    Delete,
+    Manifest,
+    Step,
+    in_order,
+)
+from korder.embedded.simulation.shrinking import what_broke
+from korder.embedded.simulation.workloads import bookings
+from korder.embedded.simulation.workloads.bookings import Form
+from korder.embedded.simulation.world import Setup, simulate
+from korder.reserve.rules.orders.granting import Grant
+from korder.reserve.rules.quotas import charging, ledger
+from korder.testing import reserving
+from korder.testing.seeds import hush
+from korder.testing.suites import FAULTS
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+SCOPE: dict[str, JSON] = {"type": "NamespaceList", "namespaces": ["default"]}
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    before = structlog.get_config()
+    hush()
+    yield
+    structlog.configure(**before)
+
+
+def _quota(name: str, scope: dict[str, JSON], **hard: str) -> dict[str, JSON]:
+    limits: dict[str, JSON] = {key.replace("_", "."): amount for key, amount in hard.items()}
+    return {
+        "apiVersion": "core.korder.dev/v1alpha1",
+        "kind": "Quota",
+        "metadata": {"name": name},
+        "spec": {"scope": scope, "hard": limits},
+    }
+
+
+def _order(name: str, replicas: int) -> Manifest:
+    form = Form(cpu=500, memory=256, duration="40s", ttl=5)
+    spec = {"replicas": replicas, "template": bookings.template(name, form)}
+    strategy = {"type": "OneTime", "refreshPolicy": "Always"}
+    return {
+        "apiVersion": "core.korder.dev/v1alpha1",
+        "kind": "Order",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {**spec, "strategy": strategy},
+    }
+
+
+def crowded(seed: int, faults: float = FAULTS) -> Setup:
+    """Two quotas that leave room for seven tickets of orders that want many more, come and go, while replicas crash."""
+    rng = random.Random(seed)
+    deeds = [
+        (0.0, AddNode("node-0", {"cpu": "64", "memory": "128Gi"})),
+        (1.0, Apply(_quota("all", {"type": "Cluster"}, tickets="7"))),
+        (1.0, Apply(_quota("some", SCOPE, reserved_cpu="6500m", tickets="20"))),
+    ]
+    for number in range(12):
+        order = _order(f"o-{number}", rng.randint(1, 3))
+        at = rng.choice([20.0, 20.0, 20.1, rng.uniform(30, 120)])
+        deeds.append((at, Apply(order)))
+        if rng.random() < 0.5:
+            gone = Delete("core.korder.dev/v1alpha1", "Order", f"o-{number}", "default")
+            deeds.append((at + rng.uniform(5, 60), gone))
+    deeds += [
+        (rng.uniform(20, 100), Crash(name, rng.uniform(1, 20))) for name in reserving.REPLICAS
+    ]
+    script = in_order([Step(*each) for each in deeds])
+    return replace(reserving.played(seed, script, 200.0, faults), settle=150.0)
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_no_more_is_made_than_quotas_allow(seed: int) -> None:
+    """S31, S26."""
+    outcome = simulate(crowded(seed))
+    assert not outcome.violation, outcome.report
+
+
+def _uncharged(patch: pytest.MonkeyPatch) -> None:
+    """Tickets are made without being charged first."""
+    charged = charging.grant
+
+    def grant(
+        view: charging.View, order: Order, wanted: Sequence[Create], now: datetime
+    ) -> tuple[Grant, frozenset[str]]:
+        granted, short = charged(view, order, wanted, now)
+        return replace(granted, charges=()), short
+
+    patch.setattr(charging, "grant", grant)
+
+
+def _unseen(patch: pytest.MonkeyPatch) -> None:
+    """What was charged before is not counted."""
+    patch.setattr(ledger, "is_made", lambda entry, tally: True)
+
+
+@pytest.mark.parametrize("mutant", [_uncharged, _unseen], ids=["uncharged", "unseen"])
+def test_a_broken_ledger_is_found(
+    mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant(monkeypatch)
+    for seed in range(1, 30):
+        outcome = simulate(crowded(seed))
+        if outcome.violation:
+            assert what_broke(outcome.violation) == "charged-first", outcome.report
+            return
+    pytest.fail("not found")
