@@ -156,7 +156,7 @@ class Mutant:
 MUTANTS = (
     Mutant(
         mutants.claims_without_precondition,
-        1,
+        10,
         frozenset({"phases-in-order", "one-owner", "one-ticket-each"}),
     ),
     Mutant(
