@@ -83,4 +83,5 @@ def test_everything_that_the_tasks_show_comes_true(quick: Korder) -> None:
     shown = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     done = quick("simulate", "-f", "-", "--nodes", "6", *SHORT, stdin="---\n".join(shown))
     told = report.decode(done.stdout.encode()).timeline
-    assert (done.returncode, told.verdict) == (0, f"All {len(shown)} promises were kept.")
+    promises = [each for each in shown if "kind: Quota" not in each]
+    assert (done.returncode, told.verdict) == (0, f"All {len(promises)} promises were kept.")

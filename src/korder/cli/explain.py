@@ -52,7 +52,7 @@ def run(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Say why a pod, order, ticket or quota stands as it does, and what comes next."""
+    """Say why a pod, order, ticket or quota waits, and what is next."""
     asyncio.run(_explain(what, namespace, kubeconfig, context))
 
 

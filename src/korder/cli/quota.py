@@ -25,7 +25,7 @@ Names = Annotated[
 
 
 def run(names: Names = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
-    """Show quotas: used, allowed, and the limits of the coming week."""
+    """Show quotas: used, allowed, and the limits of the week."""
     asyncio.run(_quota(names or [], kubeconfig, context))
 
 

@@ -12,6 +12,7 @@ from korder.api.reserve import TICKETS, Reason, Ticket, TicketPhase
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.tickets import guardian
 from korder.runtime.manager import Manager
+from korder.runtime.store import version_of
 from korder.testing.builders import Builder, PodBuilder, a_pod, a_ticket
 
 
@@ -76,7 +77,7 @@ async def told(cluster: Scene, name: str) -> list[str]:
     """The reasons of the Events about a ticket, oldest first."""
     await cluster.pass_time(1)
     events = [event for event in await cluster.all(EVENTS) if event.regarding.name == name]
-    return [e.reason for e in sorted(events, key=lambda e: (e.event_time, e.metadata.name))]
+    return [e.reason for e in sorted(events, key=lambda e: (e.event_time, version_of(e)))]
 
 
 class Counted:

@@ -6,8 +6,10 @@ are told with the workload at the top of their owners, bare ones grouped by name
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from korder.api import codec, core, noderoom, reserve
 from korder.api.core import Node
