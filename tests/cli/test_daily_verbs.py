@@ -70,9 +70,11 @@ def test_what_is_there_is_shown_and_what_is_not_is_told(here: Korder) -> None:
 
 
 def test_categories_with_nothing_in_them_say_so_once(here: Korder) -> None:
-    done = here("get", "korder", "-n", "kube-node-lease")
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bare"}}
+    printed(here("apply", "-f", "-", stdin=json.dumps(namespace)))
+    done = here("get", "korder", "-n", "bare")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "nothing found in the namespace kube-node-lease\n"
+    assert done.stderr == "nothing found in the namespace bare\n"
 
 
 def test_a_word_with_a_typing_error(here: Korder) -> None:

@@ -14,7 +14,7 @@ from functools import cache
 import random
 from typing import TypeVar, cast
 
-from korder.api import manifests
+from korder.api import manifests, quota
 from korder.api.core import PODS, Pod
 from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
 from korder.api.meta import JSON, HasMetadata, Key, Kind
@@ -164,7 +164,8 @@ async def scene(clock: Clock, *parts: Part, nodes: int = 3) -> AsyncIterator[Sce
 @cache
 def _definitions() -> tuple[dict[str, JSON], ...]:
     """The CRDs of this room; to make all of them would be half the time of a test."""
-    ours = {f"{each.kind.plural}.{GROUP}" for each in DEFINITIONS}
+    kinds = (*DEFINITIONS, *quota.DEFINITIONS)
+    ours = {f"{each.kind.plural}.{GROUP}" for each in kinds}
     return tuple(
         crd
         for crd in manifests.all_crds()

@@ -1,11 +1,8 @@
 """Twenty seeds of the suites of each domain, one simulated hour each: no promise is broken. `make soak` plays more of them, for longer."""
 
-from collections.abc import Iterator
-
 import pytest
-import structlog
 
-from korder.testing.seeds import Task, hush, play
+from korder.testing.seeds import Task, play
 
 SEEDS = 20
 TASKS = [Task("rough", seed, 1.0) for seed in range(SEEDS)]
@@ -14,14 +11,6 @@ TASKS += [Task("reserve-rough", seed, 1.0) for seed in range(14)]
 TASKS += [Task("reserve-calm", seed, 1.0) for seed in range(14, SEEDS)]
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    before = structlog.get_config()
-    hush()
-    yield
-    structlog.configure(**before)
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task.suite} {task.seed}")

@@ -33,15 +33,15 @@ def parse(text: str) -> datetime:
 
 def render(instant: datetime) -> str:
     """Writes whole seconds in UTC, as `metav1.Time` does; smaller parts are cut off."""
-    return _utc(instant).isoformat(timespec="seconds") + "Z"
+    return _utc(instant).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def render_micro(instant: datetime) -> str:
     """Writes six fractional digits in UTC, as `metav1.MicroTime` does."""
-    return _utc(instant).isoformat(timespec="microseconds") + "Z"
+    return _utc(instant).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _utc(instant: datetime) -> datetime:
     if instant.utcoffset() is None:
         raise ValueError(f"{instant!r} has no time zone, so it is not an instant")
-    return instant.astimezone(UTC).replace(tzinfo=None)
+    return instant if instant.tzinfo is UTC else instant.astimezone(UTC)

@@ -109,13 +109,19 @@ class Kind(Generic[T_co]):
     plural: str
     model: type[T_co] = field(compare=False)
     namespaced: bool = True
+    resource: str = field(init=False, repr=False, compare=False)
+    """How it is called among all kinds: `pods`, `deployments.apps`."""
+
+    def __post_init__(self) -> None:
+        name = f"{self.plural}.{self.group}" if self.group else self.plural
+        object.__setattr__(self, "resource", name)
 
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+        return self.resource
 
 
 def key_of(obj: HasMetadata) -> Key:
@@ -125,7 +131,10 @@ def key_of(obj: HasMetadata) -> Key:
 
 def controller_of(obj: HasMetadata) -> OwnerReference | None:
     """Finds the one owner that manages the object."""
-    return next((ref for ref in obj.metadata.owner_references if ref.controller), None)
+    for ref in obj.metadata.owner_references:
+        if ref.controller:
+            return ref
+    return None
 
 
 def owned_by(obj: HasMetadata, uid: str) -> bool:

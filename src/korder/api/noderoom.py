@@ -7,8 +7,10 @@ Kubernetes counts, so both always agree on whether a pod fits.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from korder.api import core, podrequests, resources
 from korder.api.core import Node, Pod
@@ -39,16 +41,14 @@ class HostPort(NamedTuple):
         return f"{self.protocol} {self.ip}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(msgspec.Struct, frozen=True):
     """What one pod takes from its node."""
 
     amounts: Mapping[str, int]
     ports: tuple[HostPort, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRoom:
+class NodeRoom(msgspec.Struct, frozen=True):
     """What a node offers and what the pods on it take."""
 
     allocatable: Mapping[str, int]
@@ -101,7 +101,9 @@ class NodeRoom:
 
     def _changed(self, demand: Demand, times: int) -> "NodeRoom":
         used = _sum(self.used, demand.amounts.items(), times)
-        ports = _sum(self.ports, ((port, 1) for port in demand.ports), times)
+        ports = self.ports
+        if demand.ports:
+            ports = _sum(ports, ((port, 1) for port in demand.ports), times)
         return NodeRoom(self.allocatable, used, ports)
 
 
@@ -160,7 +162,9 @@ def _sum(old: Mapping[K, int], change: Iterable[tuple[K, int]], times: int) -> d
     """Adds `times` the change; what comes to nothing is dropped, so that going undoes coming exactly."""
     total = dict(old)
     for name, amount in change:
-        total[name] = total.get(name, 0) + times * amount
-        if not total[name]:
-            del total[name]
+        left = total.get(name, 0) + times * amount
+        if left:
+            total[name] = left
+        else:
+            total.pop(name, None)
     return total

@@ -7,7 +7,7 @@ taken again.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -114,17 +114,22 @@ class Plan:
 
     def then(self, *steps: Step) -> "Plan":
         """Adds a stage that begins when all earlier ones have succeeded."""
-        return replace(self, stages=(*self.stages, steps)) if steps else self
+        return Plan((*self.stages, steps), self.notices, self.wake_at) if steps else self
+
+    def one_by_one(self, *steps: Step) -> "Plan":
+        """Adds a stage for each step, in this order."""
+        stages = (*self.stages, *((step,) for step in steps))
+        return Plan(stages, self.notices, self.wake_at)
 
     def tell(self, *notices: Notice) -> "Plan":
         """Adds notices."""
-        return replace(self, notices=(*self.notices, *notices))
+        return Plan(self.stages, (*self.notices, *notices), self.wake_at)
 
     def wake(self, at: datetime | None) -> "Plan":
         """Asks for another look at `at`, keeping an earlier wish."""
         if at is None or (self.wake_at is not None and self.wake_at <= at):
             return self
-        return replace(self, wake_at=at)
+        return Plan(self.stages, self.notices, at)
 
 
 NOTHING = Plan()

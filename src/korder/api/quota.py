@@ -28,6 +28,9 @@ TICKETS_KEY = "tickets"
 RESERVED_PREFIX = "reserved."
 MAX_DURATION_KEY = "max-duration"
 
+MOST_PENDING = 2_000
+"""Tickets that can be charged ahead at a time."""
+
 DEFAULT_HARD: Mapping[str, str] = {
     ORDERS_KEY: "100",
     TICKETS_KEY: "1000",
@@ -43,6 +46,18 @@ class QuotaCondition(StrEnum):
     READY = "Ready"
     ENFORCED = "Enforced"
     EXCEEDED = "Exceeded"
+
+
+class QuotaReason(StrEnum):
+    """How a quota stands, and what has happened to it."""
+
+    COUNTED = "Counted"
+    INVALID = "InvalidQuota"
+    REFUSES = "Refuses"
+    MAKES_WAIT = "MakesWait"
+    EXCEEDED = "LimitExceeded"
+    WITHIN_LIMITS = "WithinLimits"
+    LIMITS_CHANGED = "LimitsChanged"
 
 
 class ScopeType(StrEnum):
@@ -286,6 +301,13 @@ class PendingTicket(Base):
     ] = msgspec.field(default="", name="ownerUID")
     charge: Annotated[Mapping[str, shapes.Quantity], doc("What it counts for.")] = {}
     since: Annotated[datetime | None, doc("When it was charged.")] = None
+    until: Annotated[
+        datetime | None, doc("After this the charge is dropped, unless it has been renewed.")
+    ] = None
+    version: Annotated[
+        shapes.Count, doc("The version that tickets had then; the ticket itself comes later.")
+    ] = 0
+    attempts: Annotated[shapes.Count, doc("How often somebody has set out to make it.")] = 0
 
 
 class AllocationStatus(Base):
@@ -310,9 +332,13 @@ class QuotaStatus(Base):
             "Tickets charged but not yet made.",
             list_type="map",
             list_keys=["namespace", "name"],
-            max_items=2000,
+            max_items=MOST_PENDING,
         ),
     ] = ()
+    tickets_version: Annotated[
+        shapes.Count,
+        doc("How much was seen of tickets, as a version; who has seen less may not charge."),
+    ] = 0
     allocation: Annotated[
         tuple[AllocationStatus, ...],
         doc("Use by allocation.", list_type="map", list_keys=["name"], max_items=128),

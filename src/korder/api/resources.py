@@ -37,7 +37,7 @@ def add(left: Resources, right: Resources) -> dict[str, Quantity]:
     """Sums name by name."""
     total = dict(left)
     for name, amount in right.items():
-        total[name] = total.get(name, quantity.ZERO) + amount
+        total[name] = total[name] + amount if name in total else amount
     return total
 
 
@@ -72,7 +72,7 @@ def fits(request: Resources, free: Resources) -> tuple[Shortage, ...]:
 
 
 def _read(name: str, value: object) -> Quantity:
-    if not isinstance(value, str | int | float):
+    if not isinstance(value, (str, int, float)):
         raise quantity.InvalidQuantity(f"{name}: {value!r} is not a quantity")
     try:
         return quantity.parse(value)

@@ -150,10 +150,11 @@ async def _manage(
         await _check_crds(client)
         log.info("starting", version=version("korder"), identity=settings.identity)
         manager = Manager(client, settings, clock=clock, rng=rng)
-        setup.add_reserve(manager, options)
+        counted = setup.add_reserve(manager, options)
         names = await _names(client, hooks)
         if names and hooks.address is not None:
-            gates = serving.by_path(clock, system_classes=options.allow_system_classes)
+            classes = options.allow_system_classes
+            gates = serving.by_path(clock, counted, system_classes=classes)
             serving.add_webhooks(manager, client, gates, hooks.address, names, hooks.home, clock)
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()

@@ -7,6 +7,7 @@ not hide the others: it is told apart as `Unreadable`.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, TypeVar, cast
 
 import msgspec
@@ -60,6 +61,9 @@ class WatchEvent(Base, Generic[T]):
 
 _MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError)
 """What a body that is no JSON, or of another shape, raises; text that is no UTF-8 raises an error of its own."""
+
+_RECENT = 64
+"""How many lines of watches are remembered as what they were read as."""
 
 _DECODERS: dict[object, object] = {}
 """Making a decoder costs a hundred times as much as using it."""
@@ -125,7 +129,7 @@ class EventDecoder(Generic[T]):
     def decode(self, line: bytes) -> WatchEvent[T]:
         """Reads one line; raises what an ERROR event says."""
         try:
-            event = self._decoder.decode(line)
+            event = _event(self._decoder, line)
         except _MALFORMED:
             return self._decode_odd(line)
         return event if event.type != "ERROR" else self._decode_odd(line)
@@ -148,6 +152,12 @@ class EventDecoder(Generic[T]):
         except errors.Undecodable as error:
             odd = cast("T", _unreadable(content, error))
             return WatchEvent(type="DELETED" if kind == "DELETED" else UNREADABLE, object=odd)
+
+
+@lru_cache(maxsize=_RECENT)
+def _event(decoder: "msgspec.json.Decoder[WatchEvent[T]]", line: bytes) -> WatchEvent[T]:
+    """Reads a line that several watches in one process may show at about the same time; all get the same event."""
+    return decoder.decode(line)
 
 
 def _decode(data: bytes, wanted: type[D]) -> D:

@@ -8,8 +8,9 @@ patch, and as leading `test` operations of a JSON patch, because that dialect ha
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import msgspec
 
@@ -193,7 +194,7 @@ def _collection_path(kind: Kind[T], namespace: str, *, must_be_one: bool = False
     if not kind.namespaced:
         return f"{root}/{kind.plural}"
     if namespace:
-        return f"{root}/namespaces/{quote(namespace, safe='')}/{kind.plural}"
+        return f"{root}/namespaces/{_quoted(namespace)}/{kind.plural}"
     if must_be_one:
         raise ValueError(f"{kind} live in namespaces, and none is given")
     return f"{root}/{kind.plural}"
@@ -203,14 +204,21 @@ def _object_path(kind: Kind[T], key: Key, subresource: str = "") -> str:
     if not key.name:
         raise ValueError(f"the name of one of {kind} is missing")
     collection = _collection_path(kind, key.namespace, must_be_one=True)
-    return "/".join(filter(None, (collection, quote(key.name, safe=""), subresource)))
+    return "/".join(filter(None, (collection, _quoted(key.name), subresource)))
 
 
 def _target(path: str, query: Query) -> str:
-    words = {
-        name: "true" if value is True else str(value) for name, value in query.items() if value
-    }
-    return f"{path}?{urlencode(words, quote_via=quote, safe='')}" if words else path
+    words = [
+        f"{name}={'true' if value is True else _quoted(str(value))}"
+        for name, value in query.items()
+        if value
+    ]
+    return f"{path}?{'&'.join(words)}" if words else path
+
+
+@lru_cache(maxsize=1024)
+def _quoted(word: str) -> str:
+    return quote(word, safe="")
 
 
 def _read(path: str, query: Query) -> Request:

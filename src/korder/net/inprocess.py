@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 import contextlib
 from typing import Self
 
-from multidict import CIMultiDict, CIMultiDictProxy
+from multidict import CIMultiDict
 
 from korder.net.http import Guard, Request
 from korder.net.server import Handler, Reply
@@ -24,7 +24,7 @@ class InProcessTransport:
     async def send(self, request: Request, guard: Guard | None = None) -> "InProcessResponse":
         if guard is not None:
             guard()
-        headers = CIMultiDictProxy(CIMultiDict({**self._headers, **request.headers}))
+        headers = CIMultiDict({**self._headers, **request.headers})
         reply = await self._handler(Request(request.method, request.target, headers, request.body))
         return InProcessResponse(reply, has_body=request.method != "HEAD")
 
@@ -37,7 +37,7 @@ class InProcessResponse:
 
     def __init__(self, reply: Reply, *, has_body: bool) -> None:
         self.status = reply.status
-        self.headers: Mapping[str, str] = CIMultiDictProxy(CIMultiDict(reply.headers))
+        self.headers: Mapping[str, str] = CIMultiDict(reply.headers)
         self._body = reply.body if has_body else b""
         self._stream = reply.stream
 

@@ -6,14 +6,18 @@ where they are installed.
 
 from dataclasses import dataclass
 
+from korder.api.core import NODES
 from korder.reserve.controllers.claims import Claims
+from korder.reserve.controllers.counting import Counting
 from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.measuring import Measuring
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.pretenders import Pretenders
+from korder.reserve.controllers.quotas import Quotas
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import handover
 from korder.reserve.rules.tickets import guardian
+from korder.reserve.webhooks.gates import Counted
 from korder.runtime.manager import Manager
 
 
@@ -39,17 +43,23 @@ class Options:
 USUAL = Options()
 
 
-def add_reserve(manager: Manager, options: Options = USUAL) -> None:
-    """Puts everything that looks after orders, tickets and the pods that ask for them on a manager, and what measures it."""
+def add_reserve(manager: Manager, options: Options = USUAL) -> Counted:
+    """Puts everything that looks after orders, tickets, quotas and the pods that ask for them on a manager, and what measures it.
+
+    What comes back is what gates ask that serve admission in the same process.
+    """
     guardians = guardian.Options(
         options.guardian_image,
         options.pull_secrets,
         options.allow_system_classes,
         options.nominate,
     )
-    Orders(manager)
+    counting = Counting(manager)
+    Orders(manager, counting)
+    Quotas(manager, counting)
     Tickets(manager, guardians)
     Claims(manager)
     HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods, guardians))
     Pretenders(manager)
     Measuring(manager)
+    return Counted(counting.tally, manager.informers.of(NODES).reader.all)

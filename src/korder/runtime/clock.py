@@ -92,11 +92,16 @@ class VirtualClock:
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
+        self._read = (-1.0, start)
+        """What was read last, and when in the loop's own time: many read within one instant."""
         self._pending: dict[_VirtualTimer, None] = {}
         """In the order in which they were set, so that a jump is the same in every run."""
 
     def now(self) -> datetime:
-        return self._start + timedelta(seconds=self.monotonic())
+        at = self.monotonic()
+        if at != self._read[0]:
+            self._read = at, self._start + timedelta(seconds=at)
+        return self._read[1]
 
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()
@@ -107,6 +112,7 @@ class VirtualClock:
     def jump(self, by: timedelta) -> None:
         """Sets the wall clock forward or back; pending timers follow their instants."""
         self._start += by
+        self._read = (-1.0, self._start)
         for timer in sorted(self._pending, key=lambda timer: timer.instant):
             timer.rearm()
 
@@ -166,9 +172,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def jump(self, to: float) -> None:
         """Makes it later, if it is not that late already."""
-        self._virtual_time = max(self._virtual_time, to)
-        # The base loop runs what is due before `time() + resolution`; after half a year a nanosecond would be lost in the sum.
-        self._clock_resolution = max(_NANOSECOND, math.ulp(self._virtual_time))
+        if to > self._virtual_time:
+            self._virtual_time = to
+            # The base loop runs what is due before `time() + resolution`; after half a year a nanosecond would be lost in the sum.
+            self._clock_resolution = max(_NANOSECOND, math.ulp(to))
 
 
 class _JumpingSelector(selectors.DefaultSelector):

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-import inspect
+from functools import cache, partial
 from itertools import count
 import random
 from typing import NamedTuple, TypeVar
@@ -105,6 +105,8 @@ class Controller:
         self._refused = refused
         self._turns = count(1)
         self._waits = machine.metrics.queue_seconds.labels(name)
+        self._spent = cache(partial(machine.metrics.turn_seconds.labels, name))
+        self._written = cache(partial(machine.metrics.writes.labels, name))
 
     def follow(self, informer: Informer[T], keys: Keys[T] = own_key) -> None:
         """Takes a turn for `keys` of every object that changes, as it was and as it is."""
@@ -136,7 +138,7 @@ class Controller:
             finally:
                 self.queue.done(key)
             spent = self._clock.monotonic() - started
-            self._metrics.turn_seconds.labels(self.name, result).observe(spent)
+            self._spent(result).observe(spent)
 
     async def _take(self, key: Key) -> str:
         """Takes one turn and decides what follows from how it went."""
@@ -165,7 +167,7 @@ class Controller:
 
     async def _act(self, key: Key) -> str:
         decided = self._turn(key, self._clock.now())
-        plan = await decided if inspect.isawaitable(decided) else decided
+        plan = decided if isinstance(decided, Plan) else await decided
         failure = await self._carry_out(key, plan)
         if failure is None:
             return "success"
@@ -245,7 +247,7 @@ class Controller:
             outcome = type(error).__name__
             raise
         finally:
-            self._metrics.writes.labels(self.name, verb, str(step.kind), outcome).inc()
+            self._written(verb, step.kind.resource, outcome).inc()
 
     async def _patch(self, step: Patch) -> None:
         obj = await self._client.patch(

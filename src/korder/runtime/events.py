@@ -9,6 +9,7 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 import hashlib
 
 import structlog
@@ -50,7 +51,7 @@ class Recorder:
     ) -> None:
         self._client = client
         self._clock = clock
-        self._metrics = metrics
+        self._counted = cache(metrics.events.labels)
         self._component = component
         self._instance = instance
         self._waiting: asyncio.Queue[tuple[Notice, _Series]] = asyncio.Queue(_MOST_WAITING)
@@ -61,7 +62,7 @@ class Recorder:
         """Takes a notice; never waits and never fails."""
         series = self._join(notice)
         if self._flooding(notice) or self._waiting.full():
-            self._metrics.events.labels("dropped").inc()
+            self._counted("dropped").inc()
             return
         self._waiting.put_nowait((notice, series))
 
@@ -119,7 +120,7 @@ class Recorder:
         except KubeError as error:
             outcome = "failed"
             log.info("event not sent", reason=notice.reason, error=str(error))
-        self._metrics.events.labels(outcome).inc()
+        self._counted(outcome).inc()
 
     async def _continue(self, key: Key, series: _Series) -> bool:
         last = instant.render_micro(series.last)

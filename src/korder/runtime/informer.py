@@ -18,7 +18,7 @@ from korder.kube.client import Client
 from korder.kube.decoding import Unreadable
 from korder.kube.watch import Applied, Deleted, Event, Garbled, Listed, Progress, Watcher
 from korder.runtime.metrics import Metrics
-from korder.runtime.store import Change, Index, Reader, Store
+from korder.runtime.store import Change, Index, Store
 
 log = structlog.get_logger(__name__)
 
@@ -62,6 +62,7 @@ class Informer(Generic[T]):
         self.kind = kind
         self._scope = scope
         self._store = Store(indexes)
+        self.reader = self._store.reader
         self._metrics = metrics
         self._handlers: list[Handler[T]] = []
         self._watcher = Watcher(
@@ -72,10 +73,6 @@ class Informer(Generic[T]):
         """Objects that are there but do not fit the kind's type, and why; the store shows their last readable state."""
         self.trouble = ""
         """Why the watch stands still at the moment; empty while it follows."""
-
-    @property
-    def reader(self) -> Reader[T]:
-        return self._store.reader
 
     @property
     def synced(self) -> bool:
@@ -119,15 +116,19 @@ class Informer(Generic[T]):
                     self._publish(change)
                 self._synced.set()
             case Applied(obj):
-                self.unreadable.pop(key_of(obj), None)
+                self._has_read(obj)
                 self._publish(self._store.apply(obj))
             case Deleted(obj):
-                self.unreadable.pop(key_of(obj), None)
+                self._has_read(obj)
                 self._publish(self._store.remove(obj))
             case Garbled(odd):
                 self._last_known((odd,))
             case Progress(resource_version):
                 self._store.progress(resource_version)
+
+    def _has_read(self, obj: T) -> None:
+        if self.unreadable:
+            self.unreadable.pop(key_of(obj), None)
 
     def _publish(self, change: Change[T] | None) -> None:
         if change is not None:

@@ -78,7 +78,23 @@ class Reader(Generic[T]):
 
     def where(self, index: str, value: Hashable) -> Collection[T]:
         """Finds the objects that the named index lists under `value`; costs what it returns."""
-        return _Objects(self._store.buckets[index].get(value, {}))
+        found = self._store.buckets[index].get(value)
+        return _Objects(found) if found else ()
+
+    @property
+    def seen(self) -> int:
+        """The version up to which everything is shown."""
+        return self._store.seen
+
+    @property
+    def shown(self) -> int:
+        """The highest version of an object or an end that the server has shown: every other watch shows it too."""
+        return self._store.shown
+
+    @property
+    def newest(self) -> int:
+        """The highest version known of, our own writes included."""
+        return self._store.newest
 
     def __len__(self) -> int:
         return len(self._store.entries)
@@ -92,7 +108,9 @@ class Store(Generic[T]):
         self.buckets: dict[str, dict[Hashable, dict[str, _Entry[T]]]] = {}
         self.reader = Reader(self)
         self._indexes: dict[str, Index[T]] = {}
-        self._seen = 0
+        self.seen = 0
+        self.shown = 0
+        self.newest = 0
         self._assumed: dict[str, int] = {}
         """Names and versions of our own writes that the watch has not shown yet."""
         self._gone: set[str] = set()
@@ -106,11 +124,13 @@ class Store(Generic[T]):
 
     def replace(self, items: Iterable[T], version: str) -> list[Change[T]]:
         """Swaps in a complete list in one step and says what that changed."""
-        self._seen = int(version or 0)
+        self.seen = int(version or 0)
+        self.newest = max(self.newest, self.seen)
         listed = {_place(obj): obj for obj in items}
         self._gone &= {obj.metadata.uid for obj in listed.values()}
         fresh = {place: o for place, o in listed.items() if o.metadata.uid not in self._gone}
-        self._assumed = {p: newer for p, newer in self._assumed.items() if newer > self._seen}
+        self.shown = max(self.shown, *map(version_of, listed.values()), 0)
+        self._assumed = {p: newer for p, newer in self._assumed.items() if newer > self.seen}
         fresh.update((place, self.entries[place].obj) for place in self._assumed)
 
         before = self.entries
@@ -126,7 +146,8 @@ class Store(Generic[T]):
     def apply(self, obj: T) -> Change[T] | None:
         """Takes in what a watch says is there."""
         place, version = _place(obj), version_of(obj)
-        self._seen = max(self._seen, version)
+        self._saw(version)
+        self.shown = max(self.shown, version)
         if self._assumed:
             self._confirm(place, version)
         return self._put(place, obj, version)
@@ -134,7 +155,8 @@ class Store(Generic[T]):
     def remove(self, obj: T) -> Change[T] | None:
         """Takes in what a watch says is gone, unless we already know of something newer under that name."""
         place, version = _place(obj), version_of(obj)
-        self._seen = max(self._seen, version)
+        self._saw(version)
+        self.shown = max(self.shown, version)
         self._gone.discard(obj.metadata.uid)
         self._confirm(place, version)
         entry = self.entries.get(place)
@@ -144,12 +166,13 @@ class Store(Generic[T]):
 
     def progress(self, version: str) -> None:
         """Notes that everything up to `version` has been shown."""
-        self._seen = max(self._seen, int(version))
+        self._saw(int(version))
 
     def assume(self, obj: T) -> Change[T] | None:
         """Shows the result of our own write until the watch does, if it has not already."""
         place, version = _place(obj), version_of(obj)
-        if version <= self._seen:
+        self.newest = max(self.newest, version)
+        if version <= self.seen:
             return None
         change = self._put(place, obj, version)
         if change is not None:
@@ -188,6 +211,10 @@ class Store(Generic[T]):
         del self.entries[place]
         self._unfile(place, entry)
         return Change(entry.obj, None)
+
+    def _saw(self, version: int) -> None:
+        self.seen = max(self.seen, version)
+        self.newest = max(self.newest, version)
 
     def _swap(self, objects: Mapping[str, T]) -> None:
         self.entries = {p: _Entry(o, version_of(o), self._values(o)) for p, o in objects.items()}

@@ -31,7 +31,7 @@ TERMS = Terms(lease=20, renew=15, retry=5)
 """Renewing is most of what a quiet replica does; five seconds are often enough for runs of an hour."""
 KINDS = tuple((kind.api_version, kind.kind) for kind in (ORDERS, TICKETS))
 
-Add = Callable[[Manager], None]
+Add = Callable[[Manager], object]
 
 
 def programs(add: Add = add_reserve) -> tuple[Program, ...]:

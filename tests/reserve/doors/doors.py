@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from korder.api import crd
-from korder.api.core import SERVICE_ACCOUNTS
+from korder.api import crd, quota
+from korder.api.core import SERVICE_ACCOUNTS, Node
 from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
 from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
@@ -21,7 +21,9 @@ from korder.net.server import Reply
 from korder.reserve.rules.doors import objects
 from korder.reserve.rules.doors.objects import Admission
 from korder.reserve.rules.doors.site import Site
+from korder.reserve.rules.quotas.tally import Tally
 from korder.reserve.webhooks import serving
+from korder.reserve.webhooks.gates import Counted
 from korder.runtime.clock import Clock
 from korder.runtime.webhook import gate
 from korder.runtime.webhook.gate import GateMetrics
@@ -36,13 +38,17 @@ class Manager:
 
     clock: Clock
     up: bool = True
+    nodes: list[Node] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.counted = Counted(Tally(), lambda: self.nodes)
         metrics = GateMetrics(CollectorRegistry())
         self._gates = {
             f"/{name}": gate.mount(name, each, metrics, self.clock)
-            for name, each in serving.by_path(self.clock, system_classes=False).items()
+            for name, each in serving.by_path(
+                self.clock, self.counted, system_classes=False
+            ).items()
         }
 
     def connect(self, _: Endpoint) -> Transport:
@@ -73,7 +79,7 @@ async def doors(
     manager = Manager(clock)
     async with embedded_server(clock, connect=manager.connect) as server:
         client = server.client()
-        await _apply(client, *map(crd.build, DEFINITIONS))
+        await _apply(client, *map(crd.build, (*DEFINITIONS, *quota.DEFINITIONS)))
         await _apply(client, *objects.doors(place or Site(webhook_url=URL), admission))
         account: JSON = {"name": "default", "namespace": "default"}
         await client.create(SERVICE_ACCOUNTS, {"metadata": account})

@@ -7,6 +7,7 @@ import random
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
+from tests.reserve.quotas.quotas import a_quota
 from tests.reserve.scene import Scene, scene
 
 from korder.api.core import NAMESPACES, PODS
@@ -33,6 +34,7 @@ ON_OTHER_DAYS: set[Right] = {
     ("", "namespaces", "get"),
     ("core.korder.dev", "orders", "get"),
     ("core.korder.dev", "tickets", "get"),
+    ("core.korder.dev", "quotas", "get"),
     ("events.k8s.io", "events", "patch"),
     # Asked of whoever sets an owner reference that blocks, where the server enforces it.
     ("core.korder.dev", "orders/finalizers", "update"),
@@ -125,8 +127,9 @@ async def a_manager_with_its_rights(cluster: Scene, clock: Clock) -> AsyncIterat
 
 
 async def a_day(cluster: Scene) -> None:
-    """Orders, tickets that are claimed, released, expired and deleted, and an order that goes."""
+    """A quota, orders, tickets that are claimed, released, expired and deleted, and an order that goes."""
     big: JSON = {"template": {"spec": {"resources": {"requests": {"cpu": "3"}}}}}
+    await cluster.put(a_quota("q", tickets="9"))
     await cluster.put(an_order("o", 2).but({"spec": big}), a_ticket("brief", "30s"))
     await cluster.until(ORDERS, "o", lambda order: order.status.available_replicas == 2)
     asking = a_pod("p").requesting(cpu="3").annotated({"korder.dev/order": "o"})

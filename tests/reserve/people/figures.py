@@ -6,6 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.reserve.scene import Scene
 
 from korder.api.core import PODS
+from korder.api.quota import QUOTAS
 from korder.api.reserve import GUARDIAN_LABEL, ORDERS, TICKETS
 from korder.reserve.rules.telling import measures
 from korder.runtime.manager import Manager
@@ -38,4 +39,6 @@ async def counted(cluster: Scene) -> Figures:
         total.update(measures.of_ticket(ticket))
     for pod in await cluster.all(PODS, labels=f"{GUARDIAN_LABEL}=true"):
         total.update(measures.of_pod(pod))
+    for quota in await cluster.all(QUOTAS):
+        total.update(measures.of_quota(quota))
     return {(f.name, labels): amount / f.unit for (f, labels), amount in total.items()}

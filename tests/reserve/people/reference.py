@@ -1,4 +1,4 @@
-"""What docs/reference.md has to say: the fields of orders and tickets, and every word and metric that people can meet."""
+"""What docs/reference.md has to say: the fields of orders, tickets and quotas, and every word and metric that people can meet."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import random
 import re
 
-from korder.api import manifests, reserve
+from korder.api import manifests, quota, reserve
 from korder.api.meta import JSON
 from korder.kube.client import Client
 from korder.reserve.controllers.measuring import Measuring
@@ -85,8 +85,8 @@ def constants(ending: str) -> dict[str, str]:
 
 
 def conditions() -> set[str]:
-    """Every condition of an order, a ticket, and a pod that asks."""
-    judged = (*reserve.OrderCondition, *reserve.TicketCondition)
+    """Every condition of an order, a ticket, a quota, and a pod that asks."""
+    judged = (*reserve.OrderCondition, *reserve.TicketCondition, *quota.QuotaCondition)
     return {str(word) for word in judged} | set(constants("_CONDITION").values())
 
 
@@ -94,7 +94,7 @@ def reasons() -> set[str]:
     """Every word that can stand in a reason: of a condition, a status or an Event."""
     kinds = [
         value
-        for name, value in vars(reserve).items()
+        for name, value in (*vars(reserve).items(), *vars(quota).items())
         if name.endswith("Reason") and isinstance(value, type) and issubclass(value, StrEnum)
     ]
     phases = {str(phase) for phase in reserve.TicketPhase} - {"Pending"}

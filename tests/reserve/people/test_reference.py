@@ -6,7 +6,7 @@ from tests.reserve.people import reference
 from korder.reserve.rules.telling import measures
 
 
-@pytest.mark.parametrize("kind", ["Order", "Ticket"])
+@pytest.mark.parametrize("kind", ["Order", "Ticket", "Quota"])
 def test_every_field_is_told_with_its_type_default_and_meaning(kind: str):
     told, there = reference.rows(f"Fields of {kind}s"), reference.fields(kind)
     missing = ["| " + " | ".join(row) + " |" for row in there if row not in told]

@@ -14,6 +14,7 @@ import structlog
 from tests.reserve.simulation import mutants
 
 from korder.api.reserve import REQUIRED_ANNOTATION, SCHEDULING_GATE
+from korder.embedded.simulation.faults import Fault
 from korder.embedded.simulation.script import (
     AddNode,
     Apply,
@@ -29,6 +30,7 @@ from korder.embedded.simulation.workloads.booking import Booking
 from korder.embedded.simulation.workloads.bookings import Form
 from korder.embedded.simulation.workloads.objects import Pods
 from korder.embedded.simulation.world import Setup, simulate
+from korder.net.http import Request
 from korder.testing import reserving
 from korder.testing.seeds import hush
 from korder.testing.suites import FAULTS, PROCESSES
@@ -89,6 +91,37 @@ def vanishing(seed: int) -> Setup:
     return replace(reserving.played(seed, in_order(script), 150.0), settle=SETTLE)
 
 
+class _HeldUp:
+    """A first request to delete a pod, of a replica of ours, that arrives long after."""
+
+    def __init__(self) -> None:
+        self._done = False
+
+    def draw(self, caller: str, _: int, request: Request) -> Fault | None:
+        ours = caller in reserving.REPLICAS and request.method == "DELETE"
+        if self._done or not ours or "/pods/" not in request.target:
+            return None
+        self._done = True
+        return Fault.HELD_UP
+
+
+def succeeding(seed: int) -> Setup:
+    """The leader ends while it hands over; when its last request arrives, the next one has handed over and taken the room back."""
+    rng = random.Random(seed)
+    order = _order(1, "Never")
+    order["spec"]["template"]["spec"]["afterUse"] = "Reserve"
+    deeds = [
+        (0.0, AddNode("node-0", {"cpu": "1", "memory": "2Gi"})),
+        (5.0, Apply(order)),
+        (20.0, Apply(objects.pod("claim", "default", ASKING))),
+        *((21.0, Crash(name, 3.0)) for name in reserving.REPLICAS),
+        (rng.uniform(30, 45), Delete("v1", "Pod", "claim", "default")),
+    ]
+    script = [Step(*each) for each in deeds]
+    run = reserving.played(seed, in_order(script), 60.0)
+    return replace(run, luck=_HeldUp(), settle=SETTLE)
+
+
 def refilling(seed: int) -> Setup:
     """Claim after claim, and every third request goes wrong."""
     rng = random.Random(seed)
@@ -135,6 +168,9 @@ MUTANTS = (
     Mutant(mutants.does_not_nominate, 1, frozenset({"nominated-first"}), setup=crowd),
     Mutant(
         mutants.lets_go_before_the_guardian_is_gone, 1, frozenset({"barrier-holds"}), setup=crowd
+    ),
+    Mutant(
+        mutants.deletes_guardians_by_name, 1, frozenset({"guardians-are-kept"}), setup=succeeding
     ),
     Mutant(
         mutants.forgets_when_tickets_expire,
@@ -185,7 +221,9 @@ def test_what_is_broken_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("make", [crowd, vanishing, refilling], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "make", [crowd, vanishing, succeeding, refilling], ids=lambda each: each.__name__
+)
 def test_the_same_runs_break_no_promise_when_nothing_is_broken(
     make: Callable[[int], Setup], seed: int
 ) -> None:

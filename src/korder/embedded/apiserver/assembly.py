@@ -86,6 +86,7 @@ def assemble(
         specials={**asking.specials(door), **podpaths.SPECIALS},
         sites=asking.sites(door, surroundings.settings.address),
         bootstrap=(*bootstrap.OBJECTS, bootstrap.tracked_since(now()), *policy.defaults()),
+        bring_in=bootstrap.begin,
         closing=(caller.close,),
     )
     server = ApiServer(storage, now=now, rng=rng, settings=surroundings.settings, parts=parts)

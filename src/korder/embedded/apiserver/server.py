@@ -9,6 +9,7 @@ answered 500, never raised.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 import random
 from typing import Any
@@ -61,6 +62,7 @@ class Parts:
         chain: Admission.
         specials: Subresources and reviews with rules of their own, see `serving.call`.
         sites: What answers under a path of its own, such as the keys of service account tokens.
+        bring_in: How what every cluster has gets into the storage.
         bootstrap: Objects every cluster has; those of kinds that are not served are passed over.
         closing: What has to be given back in the end, such as connections to webhooks.
     """
@@ -70,6 +72,7 @@ class Parts:
     chain: Chain = field(default_factory=lambda: Chain(()))
     specials: Mapping[tuple[str, str, str], Special] = field(default_factory=dict)
     sites: Mapping[str, Site] = field(default_factory=dict)
+    bring_in: Callable[[World, Sequence[Object]], Awaitable[None]] = bootstrap.bring_in
     bootstrap: Sequence[Object] = bootstrap.OBJECTS
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
 
@@ -104,13 +107,13 @@ class ApiServer:
         self._definitions = Definitions(self.world)
         self.world.followers[DEFINITIONS] = self._definitions.follow
         self._sites = Sites(registry, settings.address, parts.sites)
-        self._bootstrap = parts.bootstrap
+        self._bring_in = partial(parts.bring_in, self.world, parts.bootstrap)
         self._closing = parts.closing
 
     async def start(self) -> None:
         """Serves what is stored, brings in what every cluster has, and ends what a crash left half done."""
         await self._definitions.start()
-        await bootstrap.bring_in(self.world, self._bootstrap)
+        await self._bring_in()
         for settle in self.world.settling:
             await settle()
 

@@ -14,6 +14,10 @@ from korder.embedded.apiserver.storage import Draft, Key, Record, Storage
 Object = dict[str, Any]
 
 _HEAD = ("kind", "apiVersion", "metadata")
+_VERSION = b'"metadata":{"resourceVersion":"'
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 
 
 class Facts:
@@ -42,28 +46,24 @@ def decoded(record: Record) -> Object:
     """The object of a record; shared, not to be changed."""
     notes = facts(record)
     if notes.object is None:
-        notes.object = msgspec.json.decode(record.value)
+        notes.object = _decode(record.value)
     return notes.object
 
 
 def fresh(record: Record) -> Object:
     """An object of one's own."""
-    obj: Object = msgspec.json.decode(record.value)
+    obj: Object = _decode(record.value)
     return obj
 
 
 def draft(obj: Object) -> Draft:
     """Encodes an object for storage, with the place of its version left open."""
-    meta = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
-    rest = {name: value for name, value in obj.items() if name not in _HEAD}
-    start = {name: obj[name] for name in _HEAD[:2] if name in obj}
-    before = msgspec.json.encode(start)[:-1] + (b"," if start else b"")
-    inner, outer = msgspec.json.encode(meta), msgspec.json.encode(rest)
-    between = b'",' if meta else b'"'
-    return Draft(
-        before + b'"metadata":{"resourceVersion":"',
-        between + inner[1:] + (b"," if rest else b"") + outer[1:],
-    )
+    meta = {"resourceVersion": "", **obj["metadata"]}
+    meta["resourceVersion"] = ""
+    head = {name: None for name in _HEAD if name in obj}
+    value = _encode({**head, **obj, "metadata": meta})
+    place = value.index(_VERSION) + len(_VERSION)
+    return Draft(value[:place], value[place:])
 
 
 class View:

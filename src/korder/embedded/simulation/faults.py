@@ -26,6 +26,7 @@ class Fault(StrEnum):
     BROKEN = "500"
     SLOW = "the request takes a while"
     SLOW_ANSWER = "the server acted and its answer takes a while"
+    HELD_UP = "the request is on its way for long"
     CUT = "the body breaks off in the middle of a line"
     EXPIRED = "410"
     LATE = "the watch lags behind"
@@ -77,12 +78,13 @@ class FaultyTransport:
     """How often each fault happened; a test that injects faults should see that they came."""
 
     async def send(self, request: Request, guard: Guard | None = None) -> Response:
-        return await self._suffer(self._draw(request), request, guard)
+        fault = self._draw(request)
+        if fault is None:
+            return await self.inner.send(request, guard)
+        return await self._suffer(fault, request, guard)
 
-    async def _suffer(self, fault: Fault | None, request: Request, guard: Guard | None) -> Response:
+    async def _suffer(self, fault: Fault, request: Request, guard: Guard | None) -> Response:
         match fault:
-            case None:
-                return await self.inner.send(request, guard)
             case Fault.UNREACHABLE:
                 raise Unreachable("injected: no connection")
             case Fault.LOST_BEFORE:
@@ -91,7 +93,7 @@ class FaultyTransport:
                 async with await self.inner.send(request, guard) as answer:
                     await answer.read()
                 raise AnswerLost("injected: the answer got lost")
-            case Fault.SLOW | Fault.LATE:
+            case Fault.SLOW | Fault.LATE | Fault.HELD_UP:
                 await asyncio.sleep(self.rng.uniform(0, self.slowness))
                 return await self.inner.send(request, guard)
             case Fault.SLOW_ANSWER:

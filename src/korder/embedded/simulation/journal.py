@@ -46,8 +46,7 @@ class Journal:
 
     def note(self, who: str, sign: str, what: str) -> None:
         line = f"{self._now():.6f} {who} {sign} {what}"
-        self._digest.update(line.encode())
-        self._digest.update(b"\n")
+        self._digest.update(f"{line}\n".encode())
         self._last.append(line)
         self.lines += 1
         if self._sink is not None:

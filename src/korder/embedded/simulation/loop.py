@@ -70,14 +70,14 @@ class SimulatedLoop(VirtualLoop):
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        return self._call_soon(callback, args, context)
+        handle = _Handle(0.0, callback, args, self, copy_context() if context is None else context)
+        self._ready.append(handle)
+        return handle
 
     def _call_soon(
         self, callback: Callable[..., object], args: tuple[object, ...], context: Context | None
     ) -> asyncio.Handle:
-        handle = _Handle(0.0, callback, args, self, copy_context() if context is None else context)
-        self._ready.append(handle)
-        return handle
+        return self.call_soon(callback, *args, context=context)
 
     def _timer_handle_cancelled(self, _: asyncio.TimerHandle) -> None:
         """Lets a cancelled timer lie until it would be due, or until too many do."""
@@ -96,7 +96,7 @@ class SimulatedLoop(VirtualLoop):
                 super()._run_once()  # type: ignore[misc]
                 return
             self.jump(timers[0][0])
-        due = self.time() + self._clock_resolution
+        due = self._virtual_time + self._clock_resolution
         while timers and timers[0][0] < due:
             ready.append(heappop(timers)[-1])
         for _ in range(len(ready)):

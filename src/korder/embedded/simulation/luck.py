@@ -43,10 +43,15 @@ _READ = (
 _CREATE = (*_READ, Fault.LOST_AFTER)
 _CHANGE = (*_CREATE, Fault.CONFLICT)
 _WATCH = (*_READ, Fault.CUT, Fault.LATE, Fault.EXPIRED)
+_HELD_UP = 30.0
+"""Seconds: longer than a lease, so when a request arrives its sender may not lead any more."""
 
 
 class Chance:
-    """Strikes so many of all requests, 0.05 for one in twenty, until it is told to end."""
+    """Strikes so many of all requests, 0.05 for one in twenty, until it is told to end.
+
+    It holds none up: every promise of time would have to wait for those.
+    """
 
     def __init__(self, seed: int, rate: float) -> None:
         self._seed = seed
@@ -72,7 +77,9 @@ class Planned:
 
     def draw(self, caller: str, nth: int, request: Request) -> Fault | None:
         fault = self._faults.get((caller, nth))
-        return fault if fault in _possible(request) else None
+        if fault is Fault.HELD_UP:
+            return fault
+        return fault if fault is not None and fault in _possible(request) else None
 
 
 def _possible(request: Request) -> Sequence[Fault]:
@@ -100,10 +107,12 @@ class UnluckyTransport(FaultyTransport):
         """Begins a new life."""
         self.inner = wire
 
-    async def _suffer(self, fault: Fault | None, request: Request, guard: Guard | None) -> Response:
+    async def _suffer(self, fault: Fault, request: Request, guard: Guard | None) -> Response:
         if fault is Fault.LATE and isinstance(self.inner, Wire):
             lag = self.rng.uniform(0, self.slowness)
             return await self.inner.send(request, guard, lag=lag)
+        if fault is Fault.HELD_UP and isinstance(self.inner, Wire):
+            return await self.inner.send(request, guard, late=_HELD_UP)
         return await super()._suffer(fault, request, guard)
 
     def _draw(self, request: Request) -> Fault | None:

@@ -69,9 +69,14 @@ class Wire:
         self.cut()
 
     async def send(
-        self, request: Request, guard: Guard | None = None, *, lag: float = 0.0
+        self,
+        request: Request,
+        guard: Guard | None = None,
+        *,
+        late: float = 0.0,
+        lag: float = 0.0,
     ) -> "Arrived":
-        """Sends a request; what the answer streams arrives `lag` seconds later than it would."""
+        """Sends a request, which arrives `late`; what the answer streams arrives `lag` seconds later than it would."""
         place = "" if request.method in _READING else place_of(self._caller, request)
         if place and self._crashes(f"{place} before"):
             await _for_ever()
@@ -82,8 +87,10 @@ class Wire:
         if place:
             path = request.target.partition("?")[0]
             self._note(">", f"{request.method} {path} {checksum(request.body)}")
-        answer: asyncio.Future[Arrived] = asyncio.get_running_loop().create_future()
-        self._group.create_task(self._carry(request, answer, lag), context=self._context)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Arrived] = loop.create_future()
+        due = loop.time() + self._delay() + late
+        loop.call_at(due, self._reach, request, answer, lag, context=self._context)
         arrived = await answer
         if place:
             self._note("<", f"{arrived.status} {checksum(arrived.body)}")
@@ -91,9 +98,12 @@ class Wire:
                 await _for_ever()
         return arrived
 
+    def _reach(self, request: Request, answer: "asyncio.Future[Arrived]", lag: float) -> None:
+        """Lets the server take up a request that has arrived."""
+        self._group.create_task(self._carry(request, answer, lag), context=self._context)
+
     async def _carry(self, request: Request, answer: "asyncio.Future[Arrived]", lag: float) -> None:
-        """Brings a request to the server and its answer back."""
-        await asyncio.sleep(self._delay())
+        """Hands a request to the server and brings its answer back."""
         async with await self._transport.send(request) as response:
             streams = "watch=" in request.target
             body = b"" if streams else await response.read()

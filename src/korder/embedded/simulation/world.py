@@ -35,14 +35,17 @@ from korder.embedded.simulation.programs import cluster_programs
 from korder.embedded.simulation.script import Apply, Manifest, Step
 from korder.embedded.simulation.wire import CALLER, Wire
 from korder.kube.client import Client
+from korder.kube.watch import SILENCE
 from korder.net.inprocess import InProcessTransport
 from korder.runtime.clock import VirtualClock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-_SERVER = Settings(bookmark_seconds=240.0)
-"""Bookmarks are most of what happens in a quiet hour; four minutes are still within what the server remembers."""
-COLLECT_EVERY = 5_000
+_SERVER = Settings(bookmark_seconds=SILENCE - 30.0)
+"""Bookmarks are most of what happens in a quiet hour; but a watch without any counts as dead, and begins anew with all there is."""
+COLLECT_EVERY = 20_000
 """Commits after which garbage is collected."""
+_YOUNG = 1
+"""The generation of garbage in which a run of few commits leaves everything: to look there is enough before the next run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,22 +127,18 @@ Observer = Callable[[Change], None]
 
 def simulate(setup: Setup) -> Outcome:
     """Plays one run to its end."""
-    gc.collect()
-    gc.freeze()
+    gc.collect(_YOUNG)
     gc.disable()
     try:
         with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
             return runner.run(_World(setup).run())
     finally:
         gc.enable()
-        gc.unfreeze()
 
 
 class _World:
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
-        loop_time = lambda: asyncio.get_running_loop().time()  # noqa: E731
-        self._journal = Journal(loop_time, setup.sink)
         self._clock = VirtualClock(setup.start)
         self._machines = Machines()
         self._strikes: list[Strike] = []
@@ -151,7 +150,9 @@ class _World:
         self._over: asyncio.Future[str] | None = None
 
     async def run(self) -> Outcome:
-        self._over = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._over = loop.create_future()
+        self._journal = Journal(loop.time, self._setup.sink)
         self._audit = Audit(
             self._setup.invariants,
             self._clock,
@@ -183,7 +184,7 @@ class _World:
             lines=self._journal.lines,
             strikes=tuple(self._strikes),
             places=self._places,
-            ended_after=asyncio.get_running_loop().time(),
+            ended_after=loop.time(),
             report=self._report,
         )
 

@@ -1,4 +1,4 @@
-"""Figures of orders, tickets and guardians for Prometheus, kept up as the informers tell of changes.
+"""Figures of orders, tickets, guardians and quotas for Prometheus, kept up as the informers tell of changes.
 
 `setup` puts it on a manager; `rules.telling.measures` says what each object adds. A scrape prints sums and looks at no object. Only
 the replica that leads shows and counts: the others see the same objects, and a sum over replicas would count them twice.
@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from korder.api.core import PODS
 from korder.api.meta import HasMetadata
+from korder.api.quota import QUOTAS
 from korder.api.reserve import ORDERS, TICKETS, Reason, Ticket, TicketPhase
 from korder.reserve.rules.orders import ticketstate
 from korder.reserve.rules.telling import measures
@@ -26,7 +27,7 @@ _SECONDS = (0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1, 2, 5, 10, 30, 60)
 
 
 class Measuring(Collector):
-    """Measures what a manager's informers show of orders, tickets and guardians."""
+    """Measures what a manager's informers show of orders, tickets, guardians and quotas."""
 
     def __init__(self, manager: Manager) -> None:
         self._manager = manager
@@ -58,6 +59,7 @@ class Measuring(Collector):
         tickets.on_change(self._follow)
         manager.informers.of(ORDERS).on_change(self._summed(measures.of_order))
         manager.informers.of(PODS).on_change(self._summed(measures.of_pod))
+        manager.informers.of(QUOTAS).on_change(self._summed(measures.of_quota))
 
     def collect(self) -> list[Metric]:
         """Prints the sums, if this replica leads."""

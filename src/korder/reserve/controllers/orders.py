@@ -7,16 +7,21 @@ each look at a busy order would lead to the next one.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from korder.api.core import NODES, Node
 from korder.api.meta import Key, controller_of, key_of, owned_by
 from korder.api.plan import NOTHING, Create, Plan, Step
+from korder.api.quota import QUOTAS, Quota
 from korder.api.reserve import NODE_LABEL, ORDER_UID_LABEL, ORDERS, TICKETS, Order, Ticket
 from korder.kube.errors import ApiError
+from korder.reserve.controllers.counting import Counting
 from korder.reserve.rules.daemons import daemonplan, eligibility
 from korder.reserve.rules.orders import orderend, orderplan, orderrefusal, ticketnames
+from korder.reserve.rules.orders.granting import Grant, Granting, freely
+from korder.reserve.rules.quotas import charging
+from korder.reserve.rules.quotas.ledger import gives_more
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change
 
@@ -32,7 +37,7 @@ _OWNER, _NODE, _DAEMONS = "orders.owner", "orders.node", "orders.daemons"
 class Orders:
     """Runs all orders."""
 
-    def __init__(self, manager: Manager) -> None:
+    def __init__(self, manager: Manager, counting: Counting | None = None) -> None:
         self._orders = manager.informers.of(ORDERS)
         self._tickets = manager.informers.of(TICKETS)
         self._tickets.add_index(_OWNER, _by_owner)
@@ -44,11 +49,16 @@ class Orders:
         """UIDs of orders of which all tickets have been seen in this life: what is gone from then on is gone."""
         self._gone: dict[str, set[str]] = {}
         """By the UIDs of orders, the names of tickets that this life has seen go."""
+        self._counting = counting
+        self._short: dict[str, set[Key]] = {}
+        """By the names of quotas, the orders that wait for room in them."""
         self._client = manager.client
         self._controller = manager.controller("orders", self._turn, refused=self._refused)
         self._orders.on_change(self._order_changed)
         self._tickets.on_change(self._ticket_changed)
         self._nodes.on_change(self._node_changed)
+        if counting is not None:
+            manager.informers.of(QUOTAS).on_change(self._quota_changed)
 
     async def _turn(self, key: Key, now: datetime) -> Plan:
         order = self._orders.reader.get(key)
@@ -68,9 +78,28 @@ class Orders:
 
         if order.spec.daemon_set:
             nodes, rivals = self._nodes.reader.all(), self._rivals_of(order)
-            return daemonplan.plan(daemonplan.Picture(order, tickets, nodes, now, taken, rivals))
+            return daemonplan.plan(
+                daemonplan.Picture(
+                    order, tickets, nodes, now, taken, rivals, self._granting(order, now)
+                )
+            )
         gone = self._gone_of(order)
-        return orderplan.plan(orderplan.Picture(order, tickets, now, taken, gone))
+        granting = self._granting(order, now)
+        return orderplan.plan(orderplan.Picture(order, tickets, now, taken, gone, granting))
+
+    def _granting(self, order: Order, now: datetime) -> Granting:
+        """Asks the ledgers of all quotas, and remembers which of them have no room for the order."""
+        if self._counting is None:
+            return freely
+        view, key = self._counting.view, key_of(order)
+
+        def grant(wanted: Sequence[Create]) -> Grant:
+            granted, short = charging.grant(view, order, wanted, now)
+            for name in short:
+                self._short.setdefault(name, set()).add(key)
+            return granted
+
+        return grant
 
     def _gone_of(self, order: Order) -> Collection[str]:
         """Tickets that went before the order could note that they were made; what it has noted is forgotten here."""
@@ -136,6 +165,12 @@ class Orders:
         if old is None or new is None or eligibility.relevant(old, new):
             for order in self._orders.reader.where(_DAEMONS, value=True):
                 self._look_soon(key_of(order))
+
+    def _quota_changed(self, change: Change[Quota]) -> None:
+        """Looks at the orders that wait for room in a quota, if there may be more of it."""
+        if change.old is None or change.new is None or gives_more(change.old, change.new):
+            for key in self._short.pop(change.objects[0].metadata.name, ()):
+                self._look_soon(key)
 
     def _look_soon(self, key: Key) -> None:
         if key in self._soon:

@@ -1,20 +1,29 @@
-"""The gates of pods, orders and tickets: from the review of an API server to a verdict of `rules.doors.admission`, and back.
+"""The gates of pods, orders, tickets and quotas: from the review of an API server to a verdict of the rules, and back.
 
-`setup` puts them behind the webhook server. They read nothing but the review, so they answer in a millisecond, the same for a dry run.
+`serving` puts them behind the webhook server. They read nothing but the review and the tally of quotas that the process keeps up anyway, and
+write nothing, so they answer in a millisecond, the same for a dry run. What a quota says here is early advice: every replica
+counts its own past, and the ledger has the last word.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import cast
 
 import msgspec
 
 from korder.api import codec
 from korder.api.admission import AdmissionRequest
-from korder.api.core import Pod
+from korder.api.core import Node, Pod
 from korder.api.meta import JSON
+from korder.api.quantity import InvalidQuantity
+from korder.api.quota import Quota
 from korder.api.reserve import ORDERS, SCHEDULING_GATE, Order, Ticket
 from korder.reserve.rules.doors import admission
 from korder.reserve.rules.doors.admission import Judgement, Question, Refusal
+from korder.reserve.rules.quotas import soundness, wishes
+from korder.reserve.rules.quotas.tally import Tally
+from korder.reserve.rules.quotas.verdict import Shortfall
 from korder.runtime.clock import Clock
 from korder.runtime.webhook import review
 from korder.runtime.webhook.gate import Gate
@@ -28,8 +37,16 @@ def pods(request: AdmissionRequest) -> Verdict:
     return _verdict(judgement, _mark(pod) if judgement.marked else ())
 
 
-def orders_and_tickets(clock: Clock, *, system_classes: bool) -> Gate:
-    """Refuses orders and tickets that nobody could serve."""
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What is counted in this process: the use of quotas, and the nodes there are."""
+
+    tally: Tally
+    nodes: Callable[[], Collection[Node]]
+
+
+def orders_and_tickets(clock: Clock, counted: Counted, *, system_classes: bool) -> Gate:
+    """Refuses orders and tickets that nobody could serve, or that a quota has no room for."""
 
     def gate(request: AdmissionRequest) -> Verdict:
         question = Question(
@@ -39,11 +56,53 @@ def orders_and_tickets(clock: Clock, *, system_classes: bool) -> Gate:
             system_classes,
         )
         try:
-            return _verdict(_judged(request, question))
+            judgement = _judged(request, question)
+            if judgement.refusals:
+                return _verdict(judgement)
+            return _weighed(judgement, _short(request, counted, question.now))
         except msgspec.ValidationError as error:
             return review.deny(str(error), code=422, reason="Invalid")
 
     return gate
+
+
+def quotas(counted: Counted) -> Gate:
+    """Refuses quotas that make no sense."""
+
+    def gate(request: AdmissionRequest) -> Verdict:
+        try:
+            quota = codec.convert(request.object, Quota)
+            return _verdict(soundness.judge(quota, counted.tally.quotas()))
+        except (msgspec.ValidationError, InvalidQuantity) as error:
+            return review.deny(str(error), code=422, reason="Invalid")
+
+    return gate
+
+
+def _short(request: AdmissionRequest, counted: Counted, now: datetime) -> tuple[Shortfall, ...]:
+    """What quotas say to a write."""
+    place = counted.tally.place(request.namespace)
+    before = request.old_object if request.operation == "UPDATE" else None
+    if request.resource.resource == ORDERS.plural:
+        order = codec.convert(request.object, Order)
+        old = codec.convert(before, Order) if before is not None else None
+        nodes = counted.nodes() if order.spec.daemon_set else ()
+        wish = wishes.of_order(place, order, old, nodes, now)
+    else:
+        ticket = codec.convert(request.object, Ticket)
+        earlier = codec.convert(before, Ticket) if before is not None else None
+        wish = wishes.of_ticket(place, ticket, earlier)
+    return wishes.judged(counted.tally, wish, now)
+
+
+def _weighed(judgement: Judgement, short: Sequence[Shortfall]) -> Verdict:
+    """Refuses what a quota refuses, and tells what will have to wait."""
+    refused = [str(each) for each in short if not each.waits]
+    if refused:
+        told = f"exceeded {'; '.join(refused)}"
+        return review.deny(told, warnings=judgement.warnings)
+    waiting = [f"tickets will wait for room: {each}" for each in short]
+    return review.allow(warnings=(*judgement.warnings, *waiting))
 
 
 def _judged(request: AdmissionRequest, question: Question) -> Judgement:

@@ -10,6 +10,7 @@ from korder.kube.client import Client
 from korder.reserve.rules.doors import hooks
 from korder.reserve.rules.doors.site import WEBHOOK
 from korder.reserve.webhooks import gates
+from korder.reserve.webhooks.gates import Counted
 from korder.runtime.clock import Clock
 from korder.runtime.manager import Address, Manager
 from korder.runtime.webhook.bundles import Bundles
@@ -19,11 +20,12 @@ from korder.runtime.webhook.server import Settings, WebhookServer
 from korder.runtime.webhook.sources import SecretSource
 
 
-def by_path(clock: Clock, *, system_classes: bool) -> Mapping[str, Gate]:
+def by_path(clock: Clock, counted: Counted, *, system_classes: bool) -> Mapping[str, Gate]:
     """The gates, by the paths they answer at."""
     return {
         hooks.PODS: gates.pods,
-        hooks.RESERVE: gates.orders_and_tickets(clock, system_classes=system_classes),
+        hooks.RESERVE: gates.orders_and_tickets(clock, counted, system_classes=system_classes),
+        hooks.QUOTAS: gates.quotas(counted),
     }
 
 

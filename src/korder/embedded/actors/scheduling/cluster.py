@@ -27,7 +27,7 @@ class Site:
     room: NodeRoom = field(default_factory=lambda: NodeRoom({}, {}, {}))
     load: Load = NO_LOAD
     tenants: dict[Key, Tenant] = field(default_factory=dict)
-    answers: dict[tuple[tuple[str, int], ...], Refusal | None] = field(default_factory=dict)
+    answers: dict[tuple[tuple[str, int], ...] | None, Refusal | None] = field(default_factory=dict)
     """What it says, as it is, to pods that ask for room and nothing else."""
     worth: dict[tuple[Load, int, int], int] = field(default_factory=dict)
     """What pods of some demand think of it as it is; most pods are like others, and most sites do not change between two of them."""
@@ -77,17 +77,20 @@ class Cluster:
 
     def seat(self, tenant: Tenant, name: str) -> None:
         """Puts a pod on a node, in place of what was known of it."""
-        if self._seats.get(tenant.key) == name:
+        key = tenant.key
+        if self._seats.get(key) == name:
             tenants = self._sites[name].tenants
-            if tenants[tenant.key].counts_like(tenant):
-                tenants[tenant.key] = tenant
+            if tenants[key].counts_like(tenant):
+                tenants[key] = tenant
                 return
-        self.leave(tenant.key)
-        site = self._sites.setdefault(name, Site())
-        site.tenants[tenant.key] = tenant
+        self.leave(key)
+        site = self._sites.get(name)
+        if site is None:
+            site = self._sites[name] = Site()
+        site.tenants[key] = tenant
         site.room = site.room.with_pod(tenant.demand)
         site.forget()
-        self._seats[tenant.key] = name
+        self._seats[key] = name
         self._note(tenant, name, 1)
 
     def leave(self, key: Key) -> Tenant | None:
@@ -109,6 +112,7 @@ class Cluster:
         if name:
             self._promised.setdefault(name, {})[tenant.key] = tenant
             self._promises[tenant.key] = name
+            self.site(name).forget()
 
     def withdraw(self, key: Key) -> str:
         """Forgets a nomination and says to which node it was."""
@@ -154,7 +158,8 @@ class Cluster:
             if query.matches(tenant.pod):
                 answer[name] += times
         site = self._sites[name]
-        site.load = Load(*(a + times * b for a, b in zip(site.load, tenant.load, strict=True)))
+        cpu, memory = tenant.load
+        site.load = Load(site.load.cpu + times * cpu, site.load.memory + times * memory)
         for term in tenant.shuns:
             _weigh(self.shunned, term, name, times)
         for term in tenant.seeks:

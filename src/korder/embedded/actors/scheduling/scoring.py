@@ -29,8 +29,19 @@ def best(tenant: Tenant, cluster: Cluster, names: Sequence[str], rng: random.Ran
 
 
 def scores(tenant: Tenant, cluster: Cluster, names: Sequence[str]) -> dict[str, int]:
-    """What each of the nodes that take the pod is worth to it, in comparison with the others."""
-    totals = {name: _comfort(tenant, cluster.site(name)) for name in names}
+    """What each of the nodes that take the pod is worth to it, in comparison with the others.
+
+    How comfortable a site is was worked out for an earlier pod of the same demand, unless something has changed there since.
+    """
+    amounts = tenant.demand.amounts
+    alike = (tenant.load, amounts.get("cpu", -1), amounts.get("memory", -1))
+    totals: dict[str, int] = {}
+    for name in names:
+        site = cluster.site(name)
+        known = site.worth.get(alike)
+        if known is None:
+            known = site.worth[alike] = _comfort(tenant, site)
+        totals[name] = known
     for weight, wished in _wishes(tenant, cluster, names):
         for name in names:
             totals[name] += weight * wished[name]
@@ -61,16 +72,9 @@ def _wishes(
 
 
 def _comfort(tenant: Tenant, site: Site) -> int:
-    """How empty and how evenly used the node would be; worked out once for pods of the same demand, as long as the site stays as it is."""
-    amounts = tenant.demand.amounts
-    alike = (tenant.load, amounts.get("cpu", -1), amounts.get("memory", -1))
-    known = site.worth.get(alike)
-    if known is None:
-        known = _emptiness(tenant, site)
-        if any(name in amounts for name in _BALANCED):
-            known += _balance(tenant, site)
-        site.worth[alike] = known
-    return known
+    """How empty and how evenly used the node would be."""
+    balanced = any(name in tenant.demand.amounts for name in _BALANCED)
+    return _emptiness(tenant, site) + (_balance(tenant, site) if balanced else 0)
 
 
 def _emptiness(tenant: Tenant, site: Site) -> int:

@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -91,8 +90,7 @@ class Load(NamedTuple):
 NO_LOAD = Load(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Tenant:
+class Tenant(msgspec.Struct, frozen=True):
     """A pod, what it takes, and which other pods it seeks and shuns, or only likes."""
 
     pod: Pod

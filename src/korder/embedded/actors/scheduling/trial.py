@@ -72,18 +72,18 @@ class Trial:
 
     def refusal(self, name: str) -> Refusal | None:
         """Why the node does not take the pod now; between two pods that are alike most nodes stay as they are, and their answer too."""
-        offer = self.cluster.nodes[name].spec
-        if (
-            self._alike is None
-            or offer.taints
-            or offer.unschedulable
-            or self.cluster.promised(name)
-        ):
-            return self.judge(self.scene(name))
         answers = self.cluster.site(name).answers
-        if self._alike not in answers:
-            answers[self._alike] = self.judge(self.scene(name))
-        return answers[self._alike]
+        if self._alike in answers:
+            return answers[self._alike]
+        refusal = self.judge(self.scene(name))
+        if self._alike is not None and self._is_plain(name):
+            answers[self._alike] = refusal
+        return refusal
+
+    def _is_plain(self, name: str) -> bool:
+        """Whether a node looks at nothing but its room."""
+        offer = self.cluster.nodes[name].spec
+        return not (offer.taints or offer.unschedulable or self.cluster.promised(name))
 
     def judge(self, scene: Scene) -> Refusal | None:
         """Tries a scene with the pods nominated to its node, and without them."""

@@ -6,6 +6,7 @@ to, so that the server can do it with the write that makes it necessary, and nob
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -26,8 +27,9 @@ _EVERY = {
 }
 
 
-def defaults() -> list[Object]:
-    """ClusterRoles, Roles and their bindings, complete but for what a server adds to metadata.
+@cache
+def defaults() -> tuple[Object, ...]:
+    """ClusterRoles, Roles and their bindings, complete but for what a server adds to metadata; shared, not to be changed.
 
     Roles that gather come last, after all they gather from: stored in this order, none has to be written twice.
     """
@@ -35,7 +37,7 @@ def defaults() -> list[Object]:
     roles = [obj for obj in made if obj["kind"] == "ClusterRole"]
     for name, rules in gathered(roles):
         next(role for role in roles if role["metadata"]["name"] == name)["rules"] = rules
-    return sorted(made, key=lambda obj: len(obj["rules"]) if "aggregationRule" in obj else 0)
+    return tuple(sorted(made, key=lambda obj: len(obj["rules"]) if "aggregationRule" in obj else 0))
 
 
 def gathered(roles: Sequence[Object]) -> list[tuple[str, list[Rule]]]:

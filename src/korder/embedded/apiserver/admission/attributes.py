@@ -3,11 +3,11 @@
 `serving` makes the attributes and runs the chain; plugins read the rest of the world through a `View`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
+
+import msgspec
 
 from korder.embedded.apiserver.access.user import User
 from korder.embedded.apiserver.kinds.resource import Resource
@@ -26,8 +26,7 @@ class Operation(StrEnum):
     CONNECT = "CONNECT"
 
 
-@dataclass(slots=True)
-class Rounds:
+class Rounds(msgspec.Struct):
     """How often the chain has to mutate: webhooks and policies may ask to be heard again after a change by others.
 
     Attributes:
@@ -38,11 +37,10 @@ class Rounds:
 
     again: bool = False
     second: bool = False
-    notes: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, Any] = {}
 
 
-@dataclass(slots=True)
-class Attributes:
+class Attributes(msgspec.Struct, eq=False):
     """One write on its way.
 
     Attributes:
@@ -65,11 +63,11 @@ class Attributes:
     old: Object | None = None
     subresource: str = ""
     dry_run: bool = False
-    options: Object = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    alongside: list[Write] = field(default_factory=list)
-    afterwards: list[Callable[[], None]] = field(default_factory=list)
-    rounds: Rounds = field(default_factory=Rounds)
+    options: Object = {}
+    warnings: list[str] = []
+    alongside: list[Write] = []
+    afterwards: list[Callable[[], None]] = []
+    rounds: Rounds = msgspec.field(default_factory=Rounds)
 
 
 class Plugin:
@@ -93,25 +91,30 @@ class Chain:
         self.completing = [each for each in plugins if type(each).complete is not Plugin.complete]
         self.judging = [each for each in plugins if type(each).validate is not Plugin.validate]
 
-    @contextmanager
-    def admission(self, attributes: Attributes) -> Iterator["Admission"]:
-        """The way of one write through the chain; the block ends when the write was made, refused or given up."""
-        try:
-            yield Admission(self, attributes)
-        except Refused as refused:
-            refused.warnings = attributes.warnings
-            raise
-        finally:
-            while attributes.afterwards:
-                attributes.afterwards.pop()()
+    def admission(self, attributes: Attributes) -> "Admission":
+        """The way of one write through the chain."""
+        return Admission(self, attributes)
 
 
 class Admission:
-    """One write in the chain: what plugins hold for it, such as their turn, they hold as long as `Chain.admission` lasts."""
+    """One write in the chain; as a block it ends when the write was made, refused or given up.
+
+    What plugins hold for the write, such as their turn, they hold as long as the block lasts.
+    """
 
     def __init__(self, chain: Chain, attributes: Attributes) -> None:
         self._chain = chain
         self._attributes = attributes
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        attributes = self._attributes
+        if isinstance(error, Refused):
+            error.warnings = attributes.warnings
+        while attributes.afterwards:
+            attributes.afterwards.pop()()
 
     async def mutate(self) -> None:
         """Lets all plugins change the object, a second time if one of them asks for it."""

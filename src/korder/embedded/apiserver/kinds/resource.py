@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from korder.embedded.apiserver.kinds.printer import PLAIN, Printer
 from korder.embedded.apiserver.kinds.strategy import Strategy
@@ -24,7 +25,7 @@ class Subresource:
     """Group and version of its kind, if they are not those of the resource."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resource:
     """One kind in one version.
 
@@ -57,11 +58,11 @@ class Resource:
     deprecation: str = ""
     printer: Printer = PLAIN
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
+    @cached_property
     def stored(self) -> str:
         """How storage calls it."""
         if self.stored_as:

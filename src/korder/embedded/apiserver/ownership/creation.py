@@ -23,8 +23,13 @@ def fields(node: Node, empty: Mapping[str, JSON], new: Mapping[str, JSON]) -> Fi
         if name not in empty:
             members.add(step)
             below = _all(inner, value)
+        elif inner.form is Form.LEAF:
+            if not merging.same(empty[name], value):
+                members.add(step)
         elif inner.form is Form.MAP and isinstance(value, dict) and isinstance(empty[name], dict):
             below = fields(inner, _members(empty[name]), value)
+        elif inner.form is Form.LIST and empty[name] is None and value:
+            below = _all(inner, value)
         else:
             others |= merging.compare(node, {name: empty[name]}, {name: value}).changed
         if below:

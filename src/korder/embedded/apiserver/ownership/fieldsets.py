@@ -7,10 +7,11 @@ way round: who owns a list item does not own all of its members.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 import json
 from typing import cast
+
+import msgspec
 
 from korder.api.meta import JSON
 from korder.embedded.apiserver import gotext
@@ -25,12 +26,11 @@ class MalformedFields(ValueError):
     """A text or a value is not a set of fields."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSet:
+class FieldSet(msgspec.Struct, frozen=True):
     """A set of paths; `children` holds no empty set, so equal sets are equal objects."""
 
     members: frozenset[str] = frozenset()
-    children: Mapping[str, "FieldSet"] = field(default_factory=dict)
+    children: Mapping[str, "FieldSet"] = {}
 
     def __bool__(self) -> bool:
         return bool(self.members or self.children)
@@ -106,9 +106,10 @@ def of_paths(paths: Iterable[Path]) -> FieldSet:
 def to_json(fields: FieldSet) -> dict[str, JSON]:
     """Writes a set as FieldsV1, in the order the real server uses."""
     written: dict[str, JSON] = {}
-    for step in sorted(fields.members | fields.children.keys(), key=_order):
-        inner = to_json(fields.children[step]) if step in fields.children else {}
-        written[step] = {_SELF: {}, **inner} if inner and step in fields.members else inner
+    members, children = fields.members, fields.children
+    for step in sorted(members | children.keys(), key=_order):
+        inner = to_json(children[step]) if step in children else {}
+        written[step] = {_SELF: {}, **inner} if inner and step in members else inner
     return written
 
 

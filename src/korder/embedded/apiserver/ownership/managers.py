@@ -127,6 +127,8 @@ def deprived(managers: Managers, gone: FieldSet) -> dict[Manager, Entry]:
 def capped(managers: Managers) -> dict[Manager, Entry]:
     """Merges the oldest entries of updates, version by version, until few enough are left."""
     updaters = [manager for manager in managers if manager.operation is Operation.UPDATE]
+    if len(updaters) <= MOST_UPDATERS:
+        return dict(managers)
     updaters.sort(key=lambda manager: (managers[manager].time, manager.identity))
     kept, left = dict(managers), len(updaters)
     first: dict[str, Manager] = {}

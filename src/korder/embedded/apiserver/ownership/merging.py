@@ -263,6 +263,8 @@ def with_structs(node: Node, fields: FieldSet) -> FieldSet:
 
 def same(left: JSON, right: JSON) -> bool:
     """Compares as JSON does: numbers by value, and `true` is not 1."""
+    if isinstance(left, str):
+        return left == right
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(
             same(value, right[key]) for key, value in left.items()

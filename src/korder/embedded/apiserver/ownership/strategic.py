@@ -19,6 +19,8 @@ _DELETE_FROM = "$deleteFromPrimitiveList"
 _ORDER = "$setElementOrder"
 _Object = dict[str, JSON]
 
+_text = json.JSONEncoder(sort_keys=True).encode
+
 
 class StrategicRefused(ValueError):
     """The patch is none, or does not fit the object; `code` is the HTTP status to answer with."""
@@ -195,17 +197,18 @@ def _in_order(items: list[JSON], wanted: Iterable[JSON], there: list[JSON], key:
     """Puts what the patch names into its order, and between it what only the server has, where that stood."""
     first = _places(wanted, key)
     before = _places(there, key)
-    named = [item for item in items if _identity(item, key) in first]
-    named.sort(key=lambda item: first[_identity(item, key)])
-    others = [item for item in items if _identity(item, key) not in first]
-    others.sort(key=lambda item: before.get(_identity(item, key), len(before)))
+    known = [(_identity(item, key), item) for item in items]
+    named = [each for each in known if each[0] in first]
+    named.sort(key=lambda each: first[each[0]])
+    others = [each for each in known if each[0] not in first]
+    others.sort(key=lambda each: before.get(each[0], len(before)))
     result: list[JSON] = []
-    for item in named:
-        place = before.get(_identity(item, key), -1)
-        while others and before.get(_identity(others[0], key), place) < place:
-            result.append(others.pop(0))
+    for identity, item in named:
+        place = before.get(identity, -1)
+        while others and before.get(others[0][0], place) < place:
+            result.append(others.pop(0)[1])
         result.append(item)
-    return result + others
+    return result + [item for _, item in others]
 
 
 def _places(items: Iterable[JSON], key: str) -> dict[str, int]:
@@ -272,10 +275,6 @@ def _entries(value: JSON) -> list[JSON]:
 
 def _object(value: JSON) -> _Object:
     return value if isinstance(value, dict) else {}
-
-
-def _text(value: JSON) -> str:
-    return json.dumps(value, sort_keys=True)
 
 
 def _go_type(value: JSON) -> str:

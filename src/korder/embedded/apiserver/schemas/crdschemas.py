@@ -1,11 +1,14 @@
 """Whether a schema of a CustomResourceDefinition is structural, and whether its defaults and rules hold water.
 
 Called by `crds`. Everything that Kubernetes forbids in structural schemas is named at its own path; rules are compiled
-only once the schema around them is sound, as a server does.
+only once the schema around them is sound, as a server does. What was found is kept, as `structural` keeps what it compiled.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
 
 from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
@@ -49,14 +52,20 @@ _REASONS: Final = (
 
 def check(schema: Schema, at: str) -> list[Cause]:
     """What is wrong with the schema of a version, which stands at this field."""
+    return list(_checked(msgspec.json.encode(schema), at))
+
+
+@lru_cache(maxsize=32)
+def _checked(written: bytes, at: str) -> tuple[Cause, ...]:
+    schema: Schema = msgspec.json.decode(written)
     causes = sorted(
         _structural(schema, at, "root"), key=lambda cause: f"{cause.field}: {cause.message}"
     )
     causes += _words(schema, at, is_root=True)
     if causes:
-        return causes
+        return tuple(causes)
     node = compile_node(schema)
-    return list(_defaults(node, at)) or list(_rules(node, at, "", is_resource=True))
+    return tuple(_defaults(node, at)) or tuple(_rules(node, at, "", is_resource=True))
 
 
 def _structural(schema: Schema, at: str, level: str) -> Iterator[Cause]:

@@ -1,14 +1,18 @@
 """Structural schemas of custom resources: shaping objects and refusing wrong ones as kube-apiserver does.
 
 `compile_schema` is called once for each version of a CustomResourceDefinition; the server's write path then calls
-`Structural.shape` on every decoded object and one of the `check_` methods before it stores. Everything is pure. The causes
+`Structural.shape` on every decoded object and one of the `check_` methods before it stores. Everything is pure, and what was
+compiled is kept: a process that starts many servers, as tests do, sends all of them the same few definitions. The causes
 come in the server's order (values, scale, embedded objects, lists, rules); within an object a server's order is chance,
 ours is the order of the object.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
 
 from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
@@ -141,5 +145,11 @@ def compile_schema(schema: Mapping[str, Any], scale: Scale | None = None) -> Str
     Raises:
         ValueError: a pattern is none; `crds.check` names the place before it comes to this.
     """
-    node = compile_node(schema)
+    return _compiled(msgspec.json.encode(schema), scale)
+
+
+@lru_cache(maxsize=32)
+def _compiled(written: bytes, scale: Scale | None) -> Structural:
+    """Compiles a copy of its own, because nodes keep their schema."""
+    node = compile_node(msgspec.json.decode(written))
     return Structural(node, rules.compile_rules(node, is_resource=True), scale)

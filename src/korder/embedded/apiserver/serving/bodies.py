@@ -28,6 +28,9 @@ HEADER = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind str
 
 Object = dict[str, Any]
 
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
 
 class Unreadable(ValueError):
     """A text is not JSON or not YAML; the message is the server's."""
@@ -189,19 +192,19 @@ def decode_json(body: bytes) -> tuple[Any, list[str]]:
         Unreadable: it is none.
     """
     try:
-        value = msgspec.json.decode(body)
+        value = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _decode_slowly(body)
-    if msgspec.json.encode(value) == body or _members(value) == body.count(b'":'):
+    if _encode(value) == body or _members(value) == body.count(b'":'):
         return value, []
     return value, _repeated(body.decode())
 
 
 def reread(value: Any) -> Any:
     """What would be read if this were sent: a copy of one's own, in which nothing can stand twice."""
-    body = msgspec.json.encode(value)
+    body = _encode(value)
     try:
-        return msgspec.json.decode(body)
+        return _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _decode_slowly(body)[0]
 
@@ -261,7 +264,7 @@ def decode_yaml(body: bytes) -> tuple[Any, list[str]]:
     """
     if body.startswith(b"{"):
         try:
-            return gotext.whole_numbers(msgspec.json.decode(body), EXACT), []
+            return gotext.whole_numbers(_decode(body), EXACT), []
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
     try:

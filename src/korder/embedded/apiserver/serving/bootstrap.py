@@ -1,17 +1,18 @@
 """The objects every cluster has from its first moment.
 
 `server` brings in those that are missing by its own verbs, so that they are completed and checked like any other; other
-parts of the server add what they need (roles and bindings).
+parts of the server add what they need (roles and bindings). To do so takes longer than all else in the start of a server, and
+simulations and tests start many: what an empty storage gets depends on chance and the clock alone, and `begin` remembers it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from korder.embedded.apiserver.access.user import AUTHENTICATED, MASTERS, User
 from korder.embedded.apiserver.serving import dispatch, documents, routing
 from korder.embedded.apiserver.serving.call import World
-from korder.embedded.apiserver.storage import Key
+from korder.embedded.apiserver.storage import FIRST_VERSION, Create, Key
 from korder.net.http import Request
 
 Object = dict[str, Any]
@@ -81,16 +82,61 @@ _HEADERS = {"User-Agent": "kube-apiserver/v1.36", "Content-Type": "application/j
 async def bring_in(world: World, objects: Sequence[Object]) -> None:
     """Creates what is missing; kinds that are not served are passed over."""
     for obj in objects:
-        group, _, version = obj["apiVersion"].rpartition("/")
-        resource = world.registry.by_kind(group, version, obj["kind"])
-        if resource is None:
+        key = _key(world, obj)
+        if key is None or world.storage.get(key) is not None:
             continue
-        meta = obj["metadata"]
-        base = f"/apis/{obj['apiVersion']}" if group else f"/api/{version}"
-        place = f"/namespaces/{meta['namespace']}" if resource.namespaced else ""
-        target = f"{base}{place}/{resource.plural}"
-        key = Key(resource.stored, meta.get("namespace", ""), meta["name"])
-        if world.storage.get(key) is None:
-            request = Request("POST", target, _HEADERS, documents.encode(obj))
-            route = routing.read(request.method, request.target)
-            await dispatch.dispatch(world, request, route, SERVER)
+        root = "apis" if "/" in obj["apiVersion"] else "api"
+        place = f"/namespaces/{key.namespace}" if key.namespace else ""
+        plural, _, _ = key.resource.partition(".")
+        target = f"/{root}/{obj['apiVersion']}{place}/{plural}"
+        request = Request("POST", target, _HEADERS, documents.encode(obj))
+        route = routing.read(request.method, request.target)
+        await dispatch.dispatch(world, request, route, SERVER)
+
+
+def _key(world: World, obj: Object) -> Key | None:
+    group, _, version = obj["apiVersion"].rpartition("/")
+    resource, meta = world.registry.by_kind(group, version, obj["kind"]), obj["metadata"]
+    if resource is None:
+        return None
+    return Key(resource.stored, meta.get("namespace", ""), meta["name"])
+
+
+class _Beginning(NamedTuple):
+    """What was written to an empty storage, and how chance goes on after that."""
+
+    writes: tuple[Create, ...]
+    chance: tuple[Any, ...]
+
+
+_MOST = 16
+_beginnings: dict[Hashable, _Beginning] = {}
+"""By chance and clock before the start, the oldest first."""
+
+
+async def begin(world: World, objects: Sequence[Object]) -> None:
+    """Does the same as `bring_in` for servers that are all put together alike."""
+    if world.storage.version > FIRST_VERSION:
+        await bring_in(world, objects)
+        return
+    before = world.rng.getstate(), world.now()
+    known = _beginnings.get(before)
+    if known is not None:
+        await world.storage.write(*known.writes)
+        world.rng.setstate(known.chance)
+        return
+    await bring_in(world, objects)
+    if world.now() == before[1]:
+        _remember(before, world, objects)
+
+
+def _remember(before: Hashable, world: World, objects: Sequence[Object]) -> None:
+    keys = [key for obj in objects if (key := _key(world, obj)) is not None]
+    found = [record for key in keys if (record := world.storage.get(key)) is not None]
+    if len(found) < world.storage.version - FIRST_VERSION:
+        return  # something was written twice, and a record tells only of the last time
+    found.sort(key=lambda record: record.version)
+    if len(_beginnings) == _MOST:
+        del _beginnings[next(iter(_beginnings))]
+    writes = tuple(Create(record.key, documents.redraft(record)) for record in found)
+    _beginnings[before] = _Beginning(writes, world.rng.getstate())

@@ -20,6 +20,7 @@ from korder.embedded.apiserver.storage import Draft, Event, Record
 Object = dict[str, Any]
 
 encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 _METADATA = b'"metadata":{"resourceVersion":"'
 _KEPT_BYTES = 8 << 20
 """How much of the lines of watches is kept."""
@@ -60,7 +61,7 @@ def present(resource: Resource, record: Record) -> bytes:
 
 def known(resource: Resource, record: Record) -> Object:
     """A stored object in the version of a resource, as one's own: what is kept with a record lives as long as its past."""
-    obj: Object = msgspec.json.decode(present(resource, record))
+    obj: Object = _decode(present(resource, record))
     if obj.get("apiVersion") == resource.api_version:
         return obj
     obj = {**obj, "apiVersion": resource.api_version}
@@ -96,7 +97,7 @@ def _whole(resource: Resource, value: bytes) -> bytes:
         return value
     if not resource.strategy.converts:
         return start + body(value)
-    obj = msgspec.json.decode(value)
+    obj = _decode(value)
     resource.strategy.outward(obj)
     return encode(obj)
 

@@ -81,6 +81,8 @@ def _manager(manager: str) -> list[Cause]:
     causes = []
     if len(manager) > _LONGEST_MANAGER:
         causes.append(fe.too_long("fieldManager", _LONGEST_MANAGER))
+    if manager.isprintable():
+        return causes
     for position, char in enumerate(manager):
         if not char.isprintable():
             told = f"invalid character U+{ord(char):04X} (at position {position})"

@@ -11,9 +11,9 @@ from korder.api import instant
 from korder.embedded.apiserver import refusal, view
 from korder.embedded.apiserver.admission.attributes import Attributes, Operation
 from korder.embedded.apiserver.kinds import evictions, podlogs, podparts
-from korder.embedded.apiserver.serving import deleting, incoming, options as opts
+from korder.embedded.apiserver.serving import deleteoptions, deleting, incoming, options as opts
 from korder.embedded.apiserver.serving.call import ATTEMPTS, Answer, Call, Special
-from korder.embedded.apiserver.serving.deleting import DeleteOptions
+from korder.embedded.apiserver.serving.deleteoptions import DeleteOptions
 from korder.embedded.apiserver.serving.options import WriteOptions
 from korder.embedded.apiserver.storage import Conflict, Key, NotFound, Record, Update, Write
 from korder.net.server import Reply
@@ -53,7 +53,7 @@ async def evict(call: Call) -> Answer:
     name = call.route.name
     if (eviction.get("metadata") or {}).get("name") != name:
         raise refusal.bad_request("name in URL does not match name in Eviction object")
-    wanted = deleting.checked(eviction.get("deleteOptions") or {})
+    wanted = deleteoptions.checked(eviction.get("deleteOptions") or {})
     dry_run = options.dry_run or wanted.dry_run
     await _admit(call, options, name, eviction)
 

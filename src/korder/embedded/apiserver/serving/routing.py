@@ -5,9 +5,10 @@ means nothing becomes a route that finds nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from urllib.parse import parse_qsl, unquote
+
+import msgspec
 
 from korder.embedded.apiserver.access.action import Action
 
@@ -24,8 +25,7 @@ _PARTS_OF_A_NAMESPACE = ("status", "finalize")
 Query = Mapping[str, Sequence[str]]
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """Where a request goes.
 
     Attributes:
@@ -47,7 +47,7 @@ class Route:
     resource: str = ""
     name: str = ""
     subresource: str = ""
-    rest: Sequence[str] = field(default=())
+    rest: Sequence[str] = ()
     by_name: bool = False
 
     def first(self, parameter: str) -> str:
@@ -55,7 +55,7 @@ class Route:
         found = self.query.get(parameter)
         return found[0] if found else ""
 
-    @cached_property
+    @property
     def action(self) -> Action:
         """The same, as authorization sees it."""
         if not self.is_resource:
@@ -123,7 +123,8 @@ def _namespace(parts: Sequence[str]) -> tuple[str, Sequence[str]]:
     return parts[1], parts
 
 
-def _query(text: str) -> dict[str, list[str]]:
+@lru_cache(maxsize=1024)
+def _query(text: str) -> Query:
     found: dict[str, list[str]] = {}
     for name, value in parse_qsl(text, keep_blank_values=True, errors="replace"):
         found.setdefault(name, []).append(value)

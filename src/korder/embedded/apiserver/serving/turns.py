@@ -7,13 +7,15 @@ not waited for.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from weakref import WeakValueDictionary
 
 from korder.embedded.apiserver.storage import Key
 
 LONGEST = 0.05
 """Seconds until a turn is passed on."""
+
+_NO_TURN = nullcontext()
 
 
 class Turns:
@@ -22,12 +24,12 @@ class Turns:
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
 
-    @asynccontextmanager
-    async def at(self, key: Key, attempt: int) -> AsyncIterator[None]:
+    def at(self, key: Key, attempt: int) -> AbstractAsyncContextManager[None]:
         """Lets the first attempt pass and the others wait until it is their turn."""
-        if not attempt:
-            yield
-            return
+        return self._turn(key) if attempt else _NO_TURN
+
+    @asynccontextmanager
+    async def _turn(self, key: Key) -> AsyncIterator[None]:
         lock = self._locks.setdefault(key, asyncio.Lock())
         await lock.acquire()
         held = [lock]

@@ -23,6 +23,7 @@ from korder.embedded.apiserver.storage.errors import (
     Unusable as Unusable,
     WriteFailed as WriteFailed,
 )
+from korder.embedded.apiserver.storage.journal import FIRST_VERSION as FIRST_VERSION
 from korder.embedded.apiserver.storage.records import (
     Change as Change,
     Create as Create,

@@ -4,6 +4,7 @@
 """
 
 from datetime import UTC, datetime
+from functools import lru_cache
 import re
 
 from korder.api import instant
@@ -35,6 +36,7 @@ _ZONE = re.compile(r"Z|[+-](\d\d):\d\d")
 _SHORT_HOUR = re.compile(r"(?<=T)\d(?=:)")
 
 
+@lru_cache(maxsize=4096)
 def read(text: str) -> str | None:
     """Reads a `Time`: whole seconds are kept. Go's first instant is none."""
     try:

@@ -30,6 +30,10 @@ class _Site:
     freed_at: datetime | None = None
 
 
+_NOWHERE = _Site()
+"""What is known of a node of which nothing is; never changed."""
+
+
 class Rooms:
     """The room of all nodes."""
 
@@ -38,36 +42,36 @@ class Rooms:
 
     def bound(self, node: str) -> NodeRoom:
         """The room that the unfinished pods bound to the node leave."""
-        return self._sites.get(node, _Site()).bound
+        return self._sites.get(node, _NOWHERE).bound
 
     def started(self, node: str) -> NodeRoom:
         """The room that the pods leave which the node's kubelet has started."""
-        return self._sites.get(node, _Site()).started
+        return self._sites.get(node, _NOWHERE).started
 
     def pods_on(self, node: str) -> Collection[Key]:
         """The unfinished pods bound to the node."""
-        return self._sites.get(node, _Site()).pods.keys()
+        return self._sites.get(node, _NOWHERE).pods.keys()
 
     def demand(self, pod: Pod) -> Demand:
         """What a pod is charged with on its node; nothing if it is finished."""
-        return self._sites.get(pod.spec.node_name, _Site()).pods.get(key_of(pod), Demand({}))
+        return self._sites.get(pod.spec.node_name, _NOWHERE).pods.get(key_of(pod), Demand({}))
 
     def surprised_at(self, node: str) -> datetime | None:
         """When the node last lost room and no scheduler had decided it: also when a pod came that named the node."""
-        return self._sites.get(node, _Site()).surprised_at
+        return self._sites.get(node, _NOWHERE).surprised_at
 
     def resized_at(self, node: str) -> datetime | None:
         """When the node itself last shrank, or a pod on it grew."""
-        return self._sites.get(node, _Site()).resized_at
+        return self._sites.get(node, _NOWHERE).resized_at
 
     def freed_at(self, node: str) -> datetime | None:
         """When a pod last left the node, or finished there."""
-        return self._sites.get(node, _Site()).freed_at
+        return self._sites.get(node, _NOWHERE).freed_at
 
     def node_changed(self, old: Node | None, new: Node | None, at: datetime) -> None:
         """Takes in what became of a node."""
         name = (new or old or Node()).metadata.name
-        site = self._sites.setdefault(name, _Site())
+        site = self._site(name)
         before = site.bound.allocatable
         site.stands = new is not None
         site.bound = site.bound.with_node(new or Node())
@@ -80,7 +84,7 @@ class Rooms:
         """Takes in what became of a pod."""
         was = self._leave(old) if old is not None and _is_charged(old) else None
         if new is not None and _is_charged(new):
-            site = self._sites.setdefault(new.spec.node_name, _Site())
+            site = self._site(new.spec.node_name)
             demand = site.pods[key_of(new)] = noderoom.demand_of(new)
             site.bound = site.bound.with_pod(demand)
             if _is_started(new):
@@ -93,6 +97,11 @@ class Rooms:
             self._sites[old.spec.node_name].freed_at = at
         if old is not None:
             self._sweep(old.spec.node_name)
+
+    def _site(self, name: str) -> _Site:
+        if name not in self._sites:
+            self._sites[name] = _Site()
+        return self._sites[name]
 
     def _leave(self, pod: Pod) -> Demand:
         site = self._sites[pod.spec.node_name]

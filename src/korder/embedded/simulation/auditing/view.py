@@ -6,12 +6,13 @@ this it keeps itself, since it is told of every change. No question here costs m
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
+
+from msgspec.structs import replace
 
 from korder.api import codec
-from korder.api.core import NODES, PODS, Node, Pod
+from korder.api.core import NODES, PODS
 from korder.api.meta import JSON, HasMetadata, Key, Kind, Object
 from korder.api.plan import AnyKind
 from korder.embedded.simulation.auditing.rooms import Rooms
@@ -35,14 +36,6 @@ class Shelf(Generic[T]):
         return self.objects.values()
 
 
-class _Turn(NamedTuple):
-    """The change that is being looked at, decoded."""
-
-    resource: str
-    before: HasMetadata | None
-    after: HasMetadata | None
-
-
 class View:
     """Everything that is stored now; `kinds` are decoded as what they are, all others as metadata only."""
 
@@ -58,7 +51,9 @@ class View:
         self._by_uid: dict[str, Subject] = {}
         self._children: dict[str, dict[Subject, None]] = {}
         self._moved: dict[Subject, datetime] = {}
-        self._turn = _Turn("", None, None)
+        self._changed = ""
+        self._both: tuple[Any, Any] = (None, None)
+        """The change that is being looked at, decoded, and what it is about."""
 
     def of(self, kind: Kind[T]) -> Shelf[T]:
         """All objects of a kind, which must be among those that are decoded."""
@@ -69,13 +64,11 @@ class View:
 
     def both(self, kind: Kind[T]) -> tuple[T | None, T | None]:
         """What the present change made of an object of this kind; twice None if it is about another kind."""
-        if str(kind) != self._turn.resource:
-            return None, None
-        return cast("tuple[T | None, T | None]", self._turn[1:])
+        return self._both if kind.resource == self._changed else (None, None)
 
     def both_bare(self) -> tuple[HasMetadata | None, HasMetadata | None]:
         """What the present change made of an object of any kind."""
-        return self._turn.before, self._turn.after
+        return self._both
 
     def object(self, subject: Subject) -> HasMetadata | None:
         """The object of this name, of whatever kind."""
@@ -122,13 +115,12 @@ class View:
         if after is not None:
             shelf.objects[key] = after
             self._file(subject, after)
-        self._turn = _Turn(change.resource, before, after)
+        both: tuple[Any, Any] = (before, after)
+        self._changed, self._both = change.resource, both
         if change.resource == "pods":
-            pods = cast("tuple[Pod | None, Pod | None]", (before, after))
-            self.rooms.pod_changed(*pods, change.at)
+            self.rooms.pod_changed(*both, change.at)
         elif change.resource == "nodes":
-            nodes = cast("tuple[Node | None, Node | None]", (before, after))
-            self.rooms.node_changed(*nodes, change.at)
+            self.rooms.node_changed(*both, change.at)
 
     def _shelf(self, resource: str) -> Shelf[HasMetadata]:
         return self._shelves.setdefault(resource, Shelf())

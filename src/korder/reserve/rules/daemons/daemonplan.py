@@ -38,6 +38,7 @@ from korder.reserve.rules.orders import (
     ticketstate,
 )
 from korder.reserve.rules.orders.firings import Timetable
+from korder.reserve.rules.orders.granting import Granting, freely
 from korder.reserve.rules.orders.orderstatus import Findings
 from korder.reserve.rules.orders.ticketnames import Taken
 
@@ -54,6 +55,8 @@ class Picture:
     now: datetime
     taken: Taken
     rivals: Callable[[str], Iterable[str]]
+    granting: Granting = freely
+    """Who says which tickets may be made."""
 
 
 def plan(picture: Picture) -> Plan:
@@ -99,11 +102,12 @@ def _written(
         last_schedule_time=times.last,
         next_schedule_time=times.following,
     )
+    grant = picture.granting([_creation(picture, node, firing) for node in work.bare])
     found = _found(picture, posts, work, times, firing)
+    found = findings.with_shortage(found, grant.short)
     status, next_at = orderstatus.status_of(
         msgspec.structs.replace(order, status=booked), picture.tickets, found, now
     )
-    made = [_creation(picture, node, firing) for node in work.bare]
     going = {ticket.metadata.uid for ticket in work.gone}
     staying = [ticket for ticket in picture.tickets if ticket.metadata.uid not in going]
     written = orderstatus.report(order, status)
@@ -113,13 +117,16 @@ def _written(
         .then(
             *map(deeds.removal, work.gone),
             *([] if order.spec.paused else template.in_place(order, staying)),
-            *made,
         )
+        .one_by_one(*grant.charges)
+        .then(*grant.made)
         .tell(*deeds.told_with(written, (*times.notices, *_replicas_ignored(order))))
-        .tell(*deeds.told_made(order, made), *deeds.told_gone(order, work.unwanted, work.why))
+        .tell(*deeds.told_made(order, grant.made), *deeds.told_short(order, grant.short))
+        .tell(*deeds.told_gone(order, work.unwanted, work.why))
         .tell(*deeds.told_gone(order, work.outdated, "of an old template"))
         .wake(next_at)
         .wake(times.look_at)
+        .wake(grant.look_at)
     )
     if firing is not None:
         plan = plan.wake(firings.closes(order, firing))

@@ -12,16 +12,17 @@ from korder.api.reserve import GROUP, VERSION
 from korder.reserve.rules.doors import conditions
 from korder.reserve.rules.doors.site import WEBHOOK, Site, meta
 
-PODS, RESERVE = "pods", "reserve"
+PODS, RESERVE, QUOTAS = "pods", "reserve", "quotas"
 """The gates of the manager, by the path they answer at."""
 _SECONDS = 5
-"""How long an API server waits for an answer; the gates read nothing, so even this is long."""
+"""How long an API server waits for an answer; the gates ask nobody, so even this is long."""
 
 
 def webhooks(place: Site) -> tuple[dict[str, JSON], ...]:
     """Both configurations."""
     of_pods = _rule("", "v1", ("CREATE",), ("pods",))
     of_ours = _rule(GROUP, VERSION, ("CREATE", "UPDATE"), ("orders", "tickets"))
+    of_quotas = _rule(GROUP, VERSION, ("CREATE", "UPDATE"), ("quotas",), "Cluster")
     required = [conditions.not_by(place.manager_user), conditions.MUST]
     preferred = [conditions.not_by(place.manager_user), conditions.MAY]
     ours = [conditions.not_by(place.manager_user), conditions.CHANGES]
@@ -34,6 +35,7 @@ def webhooks(place: Site) -> tuple[dict[str, JSON], ...]:
         _configuration(
             "Validating",
             _webhook("orders-and-tickets.korder.dev", RESERVE, of_ours, ours, place, "Fail"),
+            _webhook("quotas.korder.dev", QUOTAS, of_quotas, ours, place, "Fail"),
         ),
     )
 
@@ -78,12 +80,16 @@ def _where(place: Site, gate: str) -> dict[str, JSON]:
 
 
 def _rule(
-    group: str, version: str, operations: Sequence[str], resources: Sequence[str]
+    group: str,
+    version: str,
+    operations: Sequence[str],
+    resources: Sequence[str],
+    scope: str = "Namespaced",
 ) -> dict[str, JSON]:
     return {
         "apiGroups": [group],
         "apiVersions": [version],
         "operations": list(operations),
         "resources": list(resources),
-        "scope": "Namespaced",
+        "scope": scope,
     }

@@ -42,7 +42,8 @@ _EVERYWHERE: tuple[dict[str, JSON], ...] = (
     _may(READ, "", "nodes", "namespaces"),
     _may(("get", "list", "watch", "patch"), _OURS, "orders"),
     _may(("get", "list", "watch", "create", "patch", "delete"), _OURS, "tickets"),
-    _may(("patch",), _OURS, "orders/status", "tickets/status"),
+    _may(READ, _OURS, "quotas"),
+    _may(("patch",), _OURS, "orders/status", "tickets/status", "quotas/status"),
     _may(("update",), _OURS, "orders/finalizers", "tickets/finalizers"),
     _may(("create", "patch"), "events.k8s.io", "events"),
     _may(

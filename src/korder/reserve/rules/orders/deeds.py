@@ -6,9 +6,18 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from korder.api import conditions
 from korder.api.meta import key_of
-from korder.api.plan import Create, Delete, Notice, Patch
-from korder.api.reserve import ORDERS, TICKETS, Order, OrderReason, Ticket
+from korder.api.plan import Create, Delete, EventType, Notice, Patch
+from korder.api.reserve import (
+    ORDERS,
+    TICKETS,
+    Order,
+    OrderCondition,
+    OrderReason,
+    Reason,
+    Ticket,
+)
 
 _NAMED = 5
 
@@ -35,6 +44,14 @@ def told_gone(order: Order, gone: Sequence[Ticket], why: str) -> tuple[Notice, .
     """Tells of tickets that were deleted."""
     names = [ticket.metadata.name for ticket in gone]
     return _told(order, OrderReason.TICKETS_DELETED, "deleted", names, f": {why}")
+
+
+def told_short(order: Order, why: str) -> tuple[Notice, ...]:
+    """Tells, once while it lasts, that a quota has no room for all tickets."""
+    before = conditions.find(order.status.conditions, OrderCondition.READY)
+    if not why or (before is not None and before.reason == Reason.QUOTA_EXCEEDED):
+        return ()
+    return (Notice(ORDERS, order, Reason.QUOTA_EXCEEDED.value, why, EventType.WARNING),)
 
 
 def _told(

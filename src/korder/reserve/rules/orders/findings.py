@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from korder.api import duration, instant
 from korder.api.plan import EventType, Notice
@@ -61,6 +62,14 @@ def of_pools(
         unmade=unmade,
         complete=not unmade and _is_complete(order, tickets, free),
     )
+
+
+def with_shortage(found: Findings, short: str) -> Findings:
+    """What is found besides that a quota stands in the way; a roll-out then keeps the old tickets (rule 7)."""
+    if not short:
+        return found
+    blocked = f"the old tickets stay: {short}" if found.rolling else found.blocked
+    return replace(found, short=short, blocked=blocked)
 
 
 def of_failure(order: Order, why: str) -> Findings:

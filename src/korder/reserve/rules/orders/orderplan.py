@@ -41,6 +41,7 @@ from korder.reserve.rules.orders import (
 )
 from korder.reserve.rules.orders.accounting import Account
 from korder.reserve.rules.orders.firings import Timetable
+from korder.reserve.rules.orders.granting import Granting, freely
 from korder.reserve.rules.orders.ticketnames import Taken
 
 MOST_AT_ONCE = 1_000
@@ -57,6 +58,8 @@ class Picture:
     taken: Taken
     gone: Collection[str] = ()
     """Names of tickets that were there and are not any more, as far as the status does not tell it yet."""
+    granting: Granting = freely
+    """Who says which tickets may be made."""
 
 
 @dataclass(slots=True)
@@ -207,18 +210,22 @@ def _written(picture: Picture, books: Books) -> Plan:
     found = findings.of_pools(order, picture.tickets, books.accounts, books.times)
     if books.removed:
         found = replace(found, busy=True)
+    grant = picture.granting([] if order.spec.paused else _creations(picture, books))
+    found = findings.with_shortage(found, grant.short)
     status, next_at = orderstatus.status_of(booked, picture.tickets, found, now)
-    made = [] if order.spec.paused else _creations(picture, books)
     written = orderstatus.report(order, status)
     said = (*books.times.notices, *findings.warnings(order, books.times))
     plan = (
         Plan()
         .then(*written)
         .then(*map(deeds.removal, books.removed), *_terms(picture, books))
-        .then(*made)
+        .one_by_one(*grant.charges)
+        .then(*grant.made)
         .tell(*deeds.told_with(written, said))
-        .tell(*deeds.told_made(order, made), *_told_gone(order, books))
+        .tell(*deeds.told_made(order, grant.made), *_told_gone(order, books))
+        .tell(*deeds.told_short(order, grant.short))
         .wake(next_at)
+        .wake(grant.look_at)
         .wake(books.times.look_at)
     )
     for account in books.accounts:

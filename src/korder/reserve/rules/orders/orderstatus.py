@@ -47,6 +47,7 @@ class Findings:
         unmade: Whether there are tickets yet to be made: while there are, an earlier refusal stands.
         complete: Whether nothing will come any more.
         remarks: What to add to the message of tickets that wait.
+        short: Which quota has no room for tickets that are yet to be made.
     """
 
     desired: int
@@ -60,6 +61,7 @@ class Findings:
     unmade: bool = False
     complete: bool = False
     remarks: str = ""
+    short: str = ""
 
 
 def status_of(
@@ -156,7 +158,8 @@ def _ready(
         return False, OrderReason.CLOSED, told
     ready = status.available_replicas + sum(map(ticketstate.is_claiming, live))
     if ready < found.free:
-        return False, OrderReason.TICKETS_WAIT, _waiting(live, ready, found)
+        reason = Reason.QUOTA_EXCEEDED if found.short else OrderReason.TICKETS_WAIT
+        return False, reason, _waiting(live, ready, found)
     told = (
         f"{status.available_replicas} tickets can be claimed, {status.claimed_replicas} are claimed"
     )
@@ -169,7 +172,7 @@ def _waiting(live: Iterable[Ticket], ready: int, found: Findings) -> str:
     telling = min((t for t in waiting if t.status.message), key=_name, default=None)
     if telling is not None:
         told += f"; {_name(telling)} waits: {telling.status.message}"
-    return f"{told}; {found.remarks}" if found.remarks else told
+    return "; ".join(each for each in (told, found.short, found.remarks) if each)
 
 
 def _progressing(order: Order, found: Findings) -> tuple[bool, str, str]:
@@ -179,6 +182,8 @@ def _progressing(order: Order, found: Findings) -> tuple[bool, str, str]:
         return False, Reason.ROLLOUT_BLOCKED, found.blocked
     if found.rolling:
         return True, OrderReason.ROLLING_OUT, "tickets of the present template replace the old ones"
+    if found.short:
+        return False, Reason.QUOTA_EXCEEDED, found.short
     if found.busy:
         return True, OrderReason.WORKING, "tickets are being made or taken away"
     return False, OrderReason.SETTLED, ""

@@ -43,7 +43,7 @@ class Schedule:
 
     def next_after(self, instant: datetime) -> datetime:
         """The first firing later than the instant."""
-        return next(self._after(instant))
+        return next(self.after(instant))
 
     def last_until(self, instant: datetime, after: datetime | None = None) -> datetime | None:
         """The last firing at the instant or before it, and later than `after`."""
@@ -56,13 +56,13 @@ class Schedule:
 
     def _last_in(self, begin: datetime, end: datetime) -> datetime | None:
         last = None
-        for firing in self._after(begin):
+        for firing in self.after(begin):
             if firing > end:
                 break
             last = firing
         return last
 
-    def _after(self, instant: datetime) -> Iterator[datetime]:
+    def after(self, instant: datetime) -> Iterator[datetime]:
         """All firings later than the instant; what `cronsim` repeats when clocks are set back is left out."""
         latest = instant
         for local in CronSim(self.fields, instant.astimezone(self.zone)):

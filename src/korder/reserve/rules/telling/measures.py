@@ -12,6 +12,7 @@ from korder.api import conditions, quantity
 from korder.api.core import Pod
 from korder.api.meta import controller_of
 from korder.api.quantity import Quantity
+from korder.api.quota import MAX_DURATION_KEY, Quota
 from korder.api.reserve import (
     GUARDIAN_LABEL,
     TICKETS,
@@ -77,6 +78,19 @@ NODE_CLAIMED = Family(
     NANO,
 )
 
+QUOTA_LIMITS = Family(
+    "korder_quota_limits",
+    "What a quota allows now, windows included.",
+    ("quota_name", "resource_type"),
+    NANO,
+)
+QUOTA_USAGE = Family(
+    "korder_quota_usage_ratio",
+    "The part of a limit that is used; above 1 it is exceeded.",
+    ("quota_name", "resource_type"),
+    NANO,
+)
+
 FAMILIES = (
     ORDERS_TOTAL,
     ORDERS_ACTIVE,
@@ -87,6 +101,8 @@ FAMILIES = (
     CLAIMED,
     NODE_RESERVED,
     NODE_CLAIMED,
+    QUOTA_LIMITS,
+    QUOTA_USAGE,
 )
 
 Line = tuple[Family, tuple[str, ...]]
@@ -146,6 +162,21 @@ def of_pod(pod: Pod) -> Amounts:
     owner = controller_of(pod)
     ours = owner is not None and owner.kind == TICKETS.kind
     return {(GUARDIANS_TOTAL, (pod.metadata.namespace,)): 1} if ours else {}
+
+
+def of_quota(quota: Quota) -> Amounts:
+    """The limits of a quota, and how much of each is used; of a limit of nothing there are no parts."""
+    amounts: Amounts = {}
+    for key, limit in quota.status.hard.items():
+        if key == MAX_DURATION_KEY:
+            continue
+        labels = (quota.metadata.name, key)
+        hard = quantity.parse(limit).nano
+        amounts[QUOTA_LIMITS, labels] = hard
+        if hard:
+            used = quantity.parse(quota.status.used.get(key, 0)).nano
+            amounts[QUOTA_USAGE, labels] = used * NANO // hard
+    return amounts
 
 
 def has_lost(old: Ticket, new: Ticket) -> bool:

@@ -124,7 +124,7 @@ class NoStrayGuardians(_OfHoldings):
 
 
 class GuardiansAreKept(Invariant):
-    """Judged are guardians that were made after the ticket's last hand-over: those before it may be meant by a request on its way."""
+    """Judged are guardians that were made after the ticket's last hand-over began: earlier ones may be meant by a request on its way."""
 
     name = "guardians-are-kept"
     promise = "We delete no guardian that alone holds the room of a ticket which nobody takes."
@@ -138,7 +138,7 @@ class GuardiansAreKept(Invariant):
         old, new = view.both(TICKETS)
         if old is not None and new is None:
             self._moved.pop(old.metadata.uid, None)
-        elif old is not None and new is not None and _stands(old) is not _stands(new):
+        elif old is not None and new is not None and _stands(old) and not _stands(new):
             self._moved[new.metadata.uid] = change.at
         was, pod = view.both(PODS)
         if was is None or not signs.is_guardian(was) or not signs.holds(was):

@@ -1,0 +1,223 @@
+"""Enters the tickets of an order into the ledgers of all quotas that mean them, as far as there is room.
+
+`controllers.orders` asks it for every batch of tickets that an order wants to make. One write for each quota enters the whole batch, with
+the version that was read, before every attempt to make it. The writes go one after the other in the order of the quotas' names: whoever waits for room in a
+later quota holds only earlier ones, so no two wait for each other. What was entered before is not charged twice, whoever did it.
+No more orders are served than `orders` allows, those that have tickets or entries; admission counts the orders there are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import cast
+
+import msgspec
+
+from korder.api import codec, quantity, resources
+from korder.api.meta import JSON, Key, controller_of, key_of
+from korder.api.plan import Create, Patch
+from korder.api.quantity import Quantity
+from korder.api.quota import MOST_PENDING, ORDERS_KEY, PendingTicket, Quota
+from korder.api.reserve import TICKETS, Order
+from korder.api.resources import Resources
+from korder.reserve.rules.orders import strategies
+from korder.reserve.rules.orders.granting import Grant
+from korder.reserve.rules.quotas import charges, ledger, limits, quotastatus, scopes
+from korder.reserve.rules.quotas.scopes import Labels
+from korder.reserve.rules.quotas.tally import Tally
+from korder.reserve.rules.quotas.verdict import Part, Shortfall, Use, Wish, verdict
+
+_CATCH_UP = timedelta(seconds=0.25)
+"""How long to wait for a cache that is behind, or a ledger that is not open or full."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one sees of tickets.
+
+    Attributes:
+        seen: The version up to which everything is seen.
+        shown: The highest version of a ticket, or of the end of one, among that.
+        newest: The highest version one knows of, one's own writes included.
+    """
+
+    tally: Tally
+    seen: int
+    shown: int
+    newest: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A ticket that is to be made."""
+
+    key: Key
+    owner: str
+    labels: Labels
+    amounts: Resources
+    length: timedelta
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """A ledger while tickets are entered into it."""
+
+    quota: Quota
+    entries: dict[Key, PendingTicket]
+    total: dict[str, Quantity]
+    inside: list[dict[str, Quantity]]
+    served: list[set[str]]
+    """The UIDs of orders with tickets or entries: in all, and in each allocation."""
+    touched: bool = False
+    """Whether something was entered."""
+
+    def missing(self, wanted: _Wanted) -> Resources:
+        """What a ticket needs beyond what is entered for it."""
+        entry = self.entries.get(wanted.key)
+        held = resources.parse_list(entry.charge) if entry is not None else {}
+        rest = {k: a - held.get(k, quantity.ZERO) for k, a in wanted.amounts.items()}
+        return {key: amount for key, amount in rest.items() if amount > quantity.ZERO}
+
+    @property
+    def use(self) -> Use:
+        total, *inside = (
+            {**amounts, ORDERS_KEY: charges.ONE * len(served)}
+            for amounts, served in zip((self.total, *self.inside), self.served, strict=True)
+        )
+        return Use(total, tuple(inside))
+
+
+def grant(
+    view: View, order: Order, wanted: Sequence[Create], now: datetime
+) -> tuple[Grant, frozenset[str]]:
+    """Grants as many of the tickets as there is room for; names the quotas that more would have to wait for."""
+    sheets: dict[str, _Sheet] = {}
+    made: list[Create] = []
+    for step in wanted:
+        ticket = _read(step)
+        quotas = view.tally.applying(ticket.key.namespace, ticket.labels)
+        unready = [each for each in quotas if _is_unready(each, view, sheets)]
+        if unready:
+            names = frozenset(each.metadata.name for each in unready)
+            told = f"quota {', '.join(sorted(names))} is being counted"
+            return _granted(view, made, sheets, now, told, now + _CATCH_UP), names
+        due = [_sheet(each, view, sheets, now) for each in quotas]
+        short = _enter(view, order, ticket, due, now)
+        if short:
+            names = frozenset(each.quota for each in short)
+            found = (limits.surely_until(each.quota.spec, now) for each in due)
+            look_at = min((at for at in found if at is not None), default=None)
+            told = "; ".join(dict.fromkeys(map(str, short)))
+            return _granted(view, made, sheets, now, told, look_at), names
+        made.append(step)
+    return _granted(view, made, sheets, now), frozenset()
+
+
+def _granted(
+    view: View,
+    made: Sequence[Create],
+    sheets: dict[str, _Sheet],
+    now: datetime,
+    short: str = "",
+    look_at: datetime | None = None,
+) -> Grant:
+    writes: list[Patch] = []
+    for _, sheet in sorted(sheets.items()):
+        if sheet.touched:
+            entries = tuple(sheet.entries.values())
+            status = quotastatus.status_of(sheet.quota, view.tally, entries, now, view.shown)
+            writes += quotastatus.report(sheet.quota, status)
+    return Grant(tuple(made), tuple(writes), short, look_at)
+
+
+def _read(step: Create) -> _Wanted:
+    ticket = codec.convert(cast("JSON", step.body), TICKETS.model)
+    owner = controller_of(ticket)
+    return _Wanted(
+        key_of(ticket),
+        owner.uid if owner is not None else "",
+        ticket.metadata.labels,
+        charges.of_new(ticket.spec),
+        strategies.hold(ticket.spec),
+    )
+
+
+def _is_unready(quota: Quota, view: View, sheets: dict[str, _Sheet]) -> bool:
+    sheet = sheets.get(quota.metadata.name)
+    return (
+        not ledger.is_open(quota)
+        or ledger.is_behind(quota, view.seen)
+        or len(sheet.entries if sheet is not None else quota.status.pending) >= MOST_PENDING
+    )
+
+
+def _sheet(quota: Quota, view: View, sheets: dict[str, _Sheet], now: datetime) -> _Sheet:
+    found = sheets.get(quota.metadata.name)
+    if found is None:
+        entries = ledger.lasting(quota, view.tally, now)
+        use = ledger.use(quota, view.tally, entries)
+        found = sheets[quota.metadata.name] = _Sheet(
+            quota,
+            {ledger.key_of(entry): entry for entry in entries},
+            dict(use.total),
+            [dict(each) for each in use.allocations],
+            _served(quota, view.tally, entries),
+        )
+    return found
+
+
+def _served(quota: Quota, tally: Tally, entries: Sequence[PendingTicket]) -> list[set[str]]:
+    book = tally.book(quota.metadata.name)
+    owners = {(entry.namespace, entry.owner_uid) for entry in entries if entry.owner_uid}
+    served: list[set[str]] = [set() for _ in range(1 + len(quota.spec.allocation))]
+    for namespace, uid in owners.union(book.served if book is not None else ()):
+        for number in (-1, *scopes.allocations(quota.spec, tally.place(namespace))):
+            served[number + 1].add(uid)
+    return served
+
+
+def _enter(
+    view: View, order: Order, ticket: _Wanted, due: Sequence[_Sheet], now: datetime
+) -> list[Shortfall]:
+    """Enters a ticket into all ledgers, anew or once more, if all have room; otherwise into none."""
+    short = [each for sheet in due for each in _short(view, order, ticket, sheet, now)]
+    if short:
+        return short
+    place = view.tally.place(ticket.key.namespace)
+    for sheet in due:
+        added = sheet.missing(ticket)
+        sheet.total = resources.add(sheet.total, added)
+        sheet.served[0].add(ticket.owner)
+        for number in scopes.allocations(sheet.quota.spec, place):
+            sheet.inside[number] = resources.add(sheet.inside[number], added)
+            sheet.served[number + 1].add(ticket.owner)
+        sheet.touched = True
+        sheet.entries[ticket.key] = _entry(sheet.entries.get(ticket.key), ticket, view, now)
+    return []
+
+
+def _short(
+    view: View, order: Order, ticket: _Wanted, sheet: _Sheet, now: datetime
+) -> tuple[Shortfall, ...]:
+    length = ticket.length if ticket.key not in sheet.entries else None
+    parts = [Part(ticket.labels, sheet.missing(ticket), length)]
+    if ticket.owner not in sheet.served[0]:
+        parts.append(Part(order.metadata.labels, charges.ORDER))
+    wish = Wish(view.tally.place(ticket.key.namespace), tuple(parts))
+    return verdict([sheet.quota], lambda _: sheet.use, wish, now, view.tally.limits)
+
+
+def _entry(
+    before: PendingTicket | None, ticket: _Wanted, view: View, now: datetime
+) -> PendingTicket:
+    if before is None:
+        fresh = PendingTicket(
+            namespace=ticket.key.namespace,
+            name=ticket.key.name,
+            owner_uid=ticket.owner,
+            version=view.newest,
+        )
+        before = fresh
+    most = resources.maximum(resources.parse_list(before.charge), ticket.amounts)
+    charged = msgspec.structs.replace(before, charge=resources.render(most))
+    return ledger.entered(charged, now)

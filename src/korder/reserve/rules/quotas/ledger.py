@@ -1,0 +1,117 @@
+"""The ledger of a quota: tickets that are charged before they are made, in its status (decision 0020).
+
+`charging` enters tickets, `quotaplan` strikes them out. What is used is what the tickets use that one sees, and what the entries hold
+whose tickets one does not see. Before every attempt to make a ticket its entry is written, anew or again. An entry is struck out by
+whoever sees its ticket; what he had seen is noted, and nobody may write who has not seen as much. So two who count at
+the same time never both count on the same room, though neither asks the other. Of several attempts one may still be under way
+when the ticket of another has come and gone: such an entry counts on for its `LIFETIME`, as does one of which no ticket came.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import msgspec
+
+from korder.api import quantity, resources
+from korder.api.meta import Key
+from korder.api.quota import PendingTicket, Quota
+from korder.api.resources import Resources
+from korder.reserve.rules.quotas import scopes
+from korder.reserve.rules.quotas.tally import Tally
+from korder.reserve.rules.quotas.verdict import Use, Using
+
+LIFETIME = timedelta(seconds=120)
+"""How long an entry counts after an attempt: longer than any request is under way, and by more than clocks differ."""
+
+
+def key_of(entry: PendingTicket) -> Key:
+    """The ticket of an entry."""
+    return Key(entry.namespace, entry.name)
+
+
+def is_open(quota: Quota) -> bool:
+    """Says whether the ledger counts for the quota as it is now: what was there before has been looked at."""
+    return quota.status.observed_generation == quota.metadata.generation > 0
+
+
+def is_behind(quota: Quota, seen: int) -> bool:
+    """Says whether one who has seen so much knows less than the one who wrote last."""
+    return seen < quota.status.tickets_version
+
+
+def is_made(entry: PendingTicket, tally: Tally) -> bool:
+    """Says whether one sees the ticket of an entry; one of the same name that is older is another."""
+    return (tally.version_of(key_of(entry)) or 0) > entry.version
+
+
+def lasting(quota: Quota, tally: Tally, now: datetime) -> list[PendingTicket]:
+    """The entries that must stay: of tickets one does not see, and of such as may be made once more."""
+    return [
+        entry
+        for entry in quota.status.pending
+        if not is_made(entry, tally) or (entry.attempts > 1 and not is_void(entry, now))
+    ]
+
+
+def use(quota: Quota, tally: Tally, entries: Iterable[PendingTicket]) -> Use:
+    """What is used of a quota by what one sees and by these entries."""
+    seen = tally.use(quota)
+    total = dict(seen.total)
+    inside = [dict(each) for each in seen.allocations]
+    for entry in entries:
+        amounts = _beyond_what_is_seen(entry, tally)
+        total = resources.add(total, amounts)
+        for number in scopes.allocations(quota.spec, tally.place(entry.namespace)):
+            inside[number] = resources.add(inside[number], amounts)
+    return Use(total, tuple(inside))
+
+
+def _beyond_what_is_seen(entry: PendingTicket, tally: Tally) -> Resources:
+    """What an entry counts for besides its ticket: if that is there, what another attempt could bring back."""
+    charged = resources.parse_list(entry.charge)
+    if not is_made(entry, tally):
+        return charged
+    if entry.attempts <= 1:
+        return {}
+    there = tally.charge_of(key_of(entry))
+    return {
+        key: amount - there.get(key, quantity.ZERO)
+        for key, amount in charged.items()
+        if amount > there.get(key, quantity.ZERO)
+    }
+
+
+def using(tally: Tally) -> Using:
+    """What is used of any quota, for whoever only asks."""
+    return lambda quota: use(quota, tally, quota.status.pending)
+
+
+def entered(entry: PendingTicket, now: datetime) -> PendingTicket:
+    """An entry for one more attempt, now."""
+    return msgspec.structs.replace(
+        entry, since=entry.since or now, until=now + LIFETIME, attempts=entry.attempts + 1
+    )
+
+
+def is_void(entry: PendingTicket, now: datetime) -> bool:
+    """Says whether no attempt to make the ticket can be under way any more."""
+    return entry.until is None or entry.until <= now
+
+
+def gives_more(old: Quota, new: Quota) -> bool:
+    """Says whether there may be more room in a quota than before, or it has come to count at last."""
+    before, after = old.status, new.status
+    if old.metadata.generation != new.metadata.generation or is_open(old) != is_open(new):
+        return True
+    less_used = any(
+        quantity.parse(amount) > quantity.parse(after.used.get(key, 0))
+        for key, amount in before.used.items()
+    )
+    return less_used or before.hard != after.hard or len(after.pending) < len(before.pending)
+
+
+def version_after(quota: Quota, tally: Tally, kept: Iterable[PendingTicket]) -> int:
+    """The version that must have been seen by whoever charges once only these entries are kept."""
+    staying = set(map(key_of, kept))
+    struck = (key for key in map(key_of, quota.status.pending) if key not in staying)
+    return max((tally.version_of(key) or 0 for key in struck), default=0)

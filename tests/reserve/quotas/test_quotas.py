@@ -1,0 +1,309 @@
+"""Quotas at work on a cluster: what is made, what waits, and what people are told (S30-S35)."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+from tests.reserve.quotas.quotas import a_quota
+from tests.reserve.scene import Scene, scene
+
+from korder.api import conditions, quantity
+from korder.api.core import NAMESPACES
+from korder.api.meta import JSON
+from korder.api.quota import QUOTAS, Quota, QuotaCondition
+from korder.api.reserve import ORDERS, TICKETS, Order, OrderCondition, Reason, Ticket
+from korder.reserve.setup import add_reserve
+from korder.runtime.clock import Clock
+from korder.testing.builders import Builder, an_order
+
+BACKEND: JSON = {
+    "type": "NamespaceSelector",
+    "namespaceSelector": {"matchLabels": {"team": "backend"}},
+}
+
+
+def wanting(name: str, replicas: int = 1, cpu: str = "500m", **spec: JSON) -> Builder[Order]:
+    template: JSON = {"spec": {"duration": "1h", "resources": {"requests": {"cpu": cpu}}}}
+    return an_order(name, replicas).but({"spec": {"template": template, **spec}})
+
+
+def used(**amounts: str) -> Callable[[Quota], bool]:
+    named = {key.replace("_", "."): amount for key, amount in amounts.items()}
+
+    def holds(quota: Quota) -> bool:
+        return not quota.status.pending and all(
+            quantity.parse(quota.status.used.get(key, 0)) == quantity.parse(amount)
+            for key, amount in named.items()
+        )
+
+    return holds
+
+
+def is_short(order: Order) -> bool:
+    ready = conditions.find(order.status.conditions, OrderCondition.READY)
+    return ready is not None and ready.reason == Reason.QUOTA_EXCEEDED
+
+
+def is_exceeded(quota: Quota) -> bool:
+    return conditions.is_true(quota.status.conditions, QuotaCondition.EXCEEDED)
+
+
+async def open_quota(cluster: Scene, quota: Builder[Quota]) -> None:
+    await cluster.put(quota)
+    name = quota.build().metadata.name
+    await cluster.until(QUOTAS, name, lambda q: q.status.observed_generation > 0)
+
+
+async def tickets(cluster: Scene, namespace: str = "") -> list[Ticket]:
+    return await cluster.all(TICKETS, namespace)
+
+
+async def label(cluster: Scene, namespace: str, labels: dict[str, JSON]) -> None:
+    await cluster.edit(NAMESPACES, namespace, {"metadata": {"labels": labels}})
+
+
+async def test_two_of_three_tickets_are_made_and_the_order_says_why(clock: Clock) -> None:
+    """S30."""
+    async with scene(clock, add_reserve) as cluster:
+        await label(cluster, "default", {"team": "backend"})
+        await open_quota(cluster, a_quota("team", dict(BACKEND), tickets="2"))
+        await cluster.put(wanting("o", 3))
+        order = await cluster.until(ORDERS, "o", is_short)
+        ready = conditions.find(order.status.conditions, OrderCondition.READY)
+        assert ready is not None
+        assert "quota team: tickets used 2 of 2, requested 1" in ready.message
+        quota = await cluster.until(QUOTAS, "team", used(tickets="2", reserved_cpu="1"))
+        assert not is_exceeded(quota)
+        assert len(await tickets(cluster)) == 2
+
+
+async def test_relabelling_a_namespace_moves_what_is_used_and_lets_others_go_on(
+    clock: Clock,
+) -> None:
+    async with scene(clock, add_reserve) as cluster:
+        await label(cluster, "default", {"team": "backend"})
+        await open_quota(cluster, a_quota("team", dict(BACKEND), tickets="2"))
+        await cluster.put(wanting("o", 3))
+        await cluster.until(ORDERS, "o", is_short)
+        await label(cluster, "default", {"team": "frontend"})
+        await cluster.until(QUOTAS, "team", used(tickets="0"))
+        await cluster.until(ORDERS, "o", lambda o: o.status.available_replicas == 3)
+
+
+async def test_exactly_as_many_as_there_is_room_for_of_orders_that_come_at_once(
+    clock: Clock,
+) -> None:
+    """S31: 20 orders at once, room for 7."""
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q", reserved_cpu="3500m"))
+        seen: list[Quota] = []
+        async with asyncio.TaskGroup() as group:
+            for number in range(20):
+                group.create_task(cluster.put(wanting(f"o{number}")))
+        for _ in range(100):
+            quota = await cluster.get(QUOTAS, "q")
+            assert quota is not None
+            seen.append(quota)
+            await cluster.pass_time(0.1)
+        await cluster.until(QUOTAS, "q", used(tickets="7", reserved_cpu="3500m"))
+        assert len(await tickets(cluster)) == 7
+        assert all(
+            quantity.parse(q.status.used.get("reserved.cpu", 0)) <= quantity.parse("3500m")
+            for q in seen
+        )
+        short = [order for order in await cluster.all(ORDERS) if is_short(order)]
+        assert len(short) == 13
+
+
+@pytest.mark.parametrize(
+    ("hard", "replicas", "made"),
+    [
+        pytest.param({"tickets": "2"}, 3, 2, id="tickets"),
+        pytest.param({"reserved.cpu": "1200m"}, 3, 2, id="reserved.cpu"),
+        pytest.param({"reserved.memory": "300Mi"}, 3, 2, id="reserved.memory"),
+        pytest.param({"reserved.nvidia.com/gpu": "1"}, 3, 1, id="reserved.nvidia.com/gpu"),
+        pytest.param({"max-duration": "30m"}, 3, 0, id="max-duration"),
+        pytest.param({"orders": "0"}, 3, 0, id="orders"),
+    ],
+)
+async def test_every_key_limits_what_is_made(
+    clock: Clock, hard: dict[str, JSON], replicas: int, made: int
+) -> None:
+    requests: JSON = {"cpu": "500m", "memory": "128Mi", "nvidia.com/gpu": "1"}
+    order = wanting("o", replicas).but(
+        {"spec": {"template": {"spec": {"resources": {"requests": requests}}}}}
+    )
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q").but({"spec": {"hard": hard}}))
+        await cluster.put(order)
+        await cluster.until(ORDERS, "o", is_short)
+        await cluster.pass_time(10)
+        assert len(await tickets(cluster)) == made
+
+
+@pytest.mark.parametrize(
+    ("scope", "meant"),
+    [
+        pytest.param({"type": "Cluster"}, True, id="Cluster"),
+        pytest.param(
+            {"type": "NamespaceList", "namespaces": ["default"]}, True, id="NamespaceList"
+        ),
+        pytest.param({"type": "NamespaceList", "namespaces": ["other"]}, False, id="another one"),
+        pytest.param(
+            {"type": "ObjectSelector", "objectSelector": {"matchLabels": {"tier": "gold"}}},
+            True,
+            id="ObjectSelector",
+        ),
+        pytest.param(
+            {"type": "ObjectSelector", "objectSelector": {"matchLabels": {"tier": "lead"}}},
+            False,
+            id="other objects",
+        ),
+    ],
+)
+async def test_every_scope_means_its_own(clock: Clock, scope: dict[str, JSON], meant: bool) -> None:
+    order = wanting("o", 2).but({"spec": {"template": {"metadata": {"labels": {"tier": "gold"}}}}})
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q", scope, tickets="1"))
+        await cluster.put(order)
+        if meant:
+            await cluster.until(ORDERS, "o", is_short)
+        await cluster.until(
+            ORDERS, "o", lambda o: o.status.available_replicas == (1 if meant else 2)
+        )
+
+
+async def test_no_more_orders_are_served_than_allowed_and_the_next_follows(clock: Clock) -> None:
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q", orders="1"))
+        await cluster.put(wanting("first", 2))
+        await cluster.until(ORDERS, "first", lambda o: o.status.available_replicas == 2)
+        await cluster.put(wanting("second", 1))
+        await cluster.until(ORDERS, "second", is_short)
+        await cluster.delete(ORDERS, "first")
+        await cluster.until(ORDERS, "second", lambda o: o.status.available_replicas == 1)
+
+
+async def test_what_ends_makes_room_for_what_waits(clock: Clock) -> None:
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q", tickets="1"))
+        await cluster.put(wanting("first"))
+        await cluster.until(QUOTAS, "q", used(tickets="1"))
+        await cluster.put(wanting("second"))
+        await cluster.until(ORDERS, "second", is_short)
+        await cluster.delete(ORDERS, "first")
+        await cluster.until(ORDERS, "second", lambda o: o.status.available_replicas == 1)
+        await cluster.until(QUOTAS, "q", used(tickets="1"))
+
+
+async def test_a_namespace_stays_within_its_allocation(clock: Clock) -> None:
+    """S33."""
+    allocation: JSON = [{"namespace": "default", "limits": {"reserved.cpu": "1"}}]
+    quota = a_quota("q", reserved_cpu="3").but({"spec": {"allocation": allocation}})
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, quota)
+        await cluster.put(wanting("o", 3))
+        order = await cluster.until(ORDERS, "o", is_short)
+        assert "allocation default: reserved.cpu used 1 of 1" in str(order.status.conditions)
+        found = await cluster.until(QUOTAS, "q", used(reserved_cpu="1"))
+        (part,) = found.status.allocation
+        assert (part.name, part.hard, part.used["reserved.cpu"]) == (
+            "default",
+            {"reserved.cpu": "1"},
+            "1",
+        )
+
+
+async def test_a_window_opens_and_closes_in_time_and_takes_nothing_away(clock: Clock) -> None:
+    """S34."""
+    now = clock.now()
+    opens = (now.minute + 5) % 60
+    window: JSON = {
+        "name": "rush",
+        "schedule": f"{opens} * * * *",
+        "duration": "10m",
+        "multiplier": "2",
+    }
+    quota = a_quota("q", tickets="1").but({"spec": {"timeWindows": [window]}})
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, quota)
+        await cluster.put(wanting("o", 2, strategy={"type": "OneTime", "refreshPolicy": "Always"}))
+        await cluster.until(ORDERS, "o", is_short)
+        opened = await _edge(cluster, "rush")
+        await cluster.until(ORDERS, "o", lambda o: o.status.available_replicas == 2)
+        assert (clock.now() - opened).total_seconds() < 5
+        await _edge(cluster, "")
+        found = await cluster.until(QUOTAS, "q", is_exceeded)
+        exceeded = conditions.find(found.status.conditions, QuotaCondition.EXCEEDED)
+        assert exceeded is not None
+        assert exceeded.message == "tickets 2 of 1, 1 too much"
+        assert found.status.active_time_window == ""
+        names = sorted(t.metadata.name for t in await tickets(cluster))
+        assert len(names) == 2
+        await cluster.delete(TICKETS, names[0])
+        await cluster.until(QUOTAS, "q", lambda q: not is_exceeded(q))
+        await cluster.pass_time(5)
+        assert len(await tickets(cluster)) == 1
+
+
+async def _edge(cluster: Scene, window: str) -> datetime:
+    """Waits for an edge and sees that it is told within a second."""
+    quota = await cluster.get(QUOTAS, "q")
+    assert quota is not None
+    due = quota.status.next_transition_time
+    assert due is not None
+    await cluster.until(QUOTAS, "q", lambda q: q.status.active_time_window == window)
+    assert (cluster.clock.now() - due).total_seconds() < 1
+    return due
+
+
+async def test_all_quotas_count_and_the_one_without_room_is_named(clock: Clock) -> None:
+    """S35."""
+    listed: JSON = {"type": "NamespaceList", "namespaces": ["default"]}
+    chosen: JSON = {"type": "ObjectSelector", "objectSelector": {"matchLabels": {"tier": "gold"}}}
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("cluster", tickets="9"))
+        await open_quota(cluster, a_quota("listed", dict(listed), tickets="2"))
+        await open_quota(cluster, a_quota("chosen", dict(chosen), tickets="1"))
+        await cluster.put(wanting("plain", 3))
+        plain = await cluster.until(ORDERS, "plain", is_short)
+        assert "quota listed: tickets used 2 of 2" in str(plain.status.conditions)
+        for name in ("cluster", "listed"):
+            await cluster.until(QUOTAS, name, used(tickets="2"))
+        await cluster.until(QUOTAS, "chosen", used(tickets="0"))
+
+
+async def test_an_order_for_every_node_is_charged_for_every_node(clock: Clock) -> None:
+    """S35."""
+    async with scene(clock, add_reserve, nodes=2) as cluster:
+        await open_quota(cluster, a_quota("q", tickets="3"))
+        await cluster.put(wanting("d").but({"spec": {"daemonSet": True}}))
+        await cluster.until(QUOTAS, "q", used(tickets="2"))
+        cluster.add_node("node-3")
+        await cluster.until(QUOTAS, "q", used(tickets="3"))
+        cluster.add_node("node-4")
+        await cluster.until(ORDERS, "d", is_short)
+        assert len(await tickets(cluster)) == 3
+
+
+async def test_a_new_life_goes_on_with_the_ledger_it_finds(clock: Clock) -> None:
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q", tickets="3"))
+        await cluster.put(wanting("a", 2))
+        await cluster.until(ORDERS, "a", lambda o: o.status.replicas > 0)
+        await cluster.restart()
+        await cluster.put(wanting("b", 2))
+        await cluster.until(ORDERS, "b", is_short)
+        await cluster.until(QUOTAS, "q", used(tickets="3"))
+        assert len(await tickets(cluster)) == 3
+
+
+async def test_when_an_order_is_gone_nothing_is_used(clock: Clock) -> None:
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q", tickets="5"))
+        await cluster.put(wanting("o", 2))
+        await cluster.until(QUOTAS, "q", used(tickets="2"))
+        await cluster.delete(ORDERS, "o")
+        await cluster.gone(ORDERS, "o")
+        await cluster.until(QUOTAS, "q", used(tickets="0", reserved_cpu="0", orders="0"))

@@ -1,0 +1,84 @@
+"""Quotas that make no sense, and what is said to those who write them."""
+
+import pytest
+from tests.reserve.quotas.quotas import a_quota
+
+from korder.api.meta import JSON
+from korder.reserve.rules.quotas import soundness
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "said"),
+    [
+        pytest.param(
+            {"hard": {"tickets": "1500m"}},
+            "spec.hard.tickets",
+            "must be a whole number, not 1500m",
+            id="a ticket and a half",
+        ),
+        pytest.param(
+            {"hard": {"reserved.": "1"}},
+            "spec.hard.reserved.",
+            "must name a resource",
+            id="of nothing",
+        ),
+        pytest.param(
+            {"hard": {"reserved.cpu": "-1"}},
+            "spec.hard.reserved.cpu",
+            "must not be less than zero: -1",
+            id="less than nothing",
+        ),
+        pytest.param(
+            {"timeWindows": [{"name": "day", "schedule": "0 25 * * *", "multiplier": "2"}]},
+            "spec.timeWindows[0]",
+            "window day: '25' in the hour field",
+            id="an hour that never comes",
+        ),
+        pytest.param(
+            {"timeWindows": [{"name": "d", "hours": "09:00-17:00", "timeZone": "Mars/Base"}]},
+            "spec.timeWindows[0]",
+            "time zone 'Mars/Base' is unknown",
+            id="another planet",
+        ),
+        pytest.param(
+            {
+                "scope": {
+                    "type": "ObjectSelector",
+                    "objectSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]},
+                }
+            },
+            "spec.scope.objectSelector",
+            "a",
+            id="one of none",
+        ),
+    ],
+)
+def test_nonsense_is_refused(spec: dict[str, JSON], field: str, said: str) -> None:
+    judgement = soundness.judge(a_quota("q").but({"spec": spec}).build(), ())
+    (refusal,) = judgement.refusals
+    assert refusal.field == field
+    assert said in refusal.message
+
+
+def test_a_second_quota_of_the_whole_cluster_is_refused() -> None:
+    first, second = a_quota("first").build(), a_quota("second").build()
+    (refusal,) = soundness.judge(second, [first]).refusals
+    assert "quota first is for the whole cluster already" in refusal.message
+    assert soundness.judge(first, [first]).refusals == ()
+    listed: JSON = {"type": "NamespaceList", "namespaces": ["a"]}
+    assert soundness.judge(a_quota("b", dict(listed)).build(), [first]).refusals == ()
+
+
+def test_what_is_odd_is_only_warned_of() -> None:
+    allocation: JSON = [
+        {"namespace": "a", "limits": {"reserved.cpu": "2"}},
+        {"namespace": "b", "limits": {"reserved.cpu": "1500m"}},
+    ]
+    quota = a_quota("q", reserved_cpu="3").but(
+        {"spec": {"hard": {"orders.cron": "1"}, "allocation": allocation}}
+    )
+    judgement = soundness.judge(quota.build(), ())
+    assert judgement.refusals == ()
+    unknown, over = judgement.warnings
+    assert unknown.startswith("spec.hard.orders.cron limits nothing: use orders, tickets,")
+    assert "reserved.cpu adds up to 3500m, but spec.hard allows 3" in over
