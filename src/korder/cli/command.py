@@ -21,6 +21,7 @@ VERBS = (
     "describe",
     "delete",
     "tickets",
+    "quota",
     "explain",
     "kubectl",
     "simulate",

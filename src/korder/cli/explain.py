@@ -1,4 +1,4 @@
-"""`korder explain`: why a pod, a ticket or an order stands as it does, by the rules that decide about it.
+"""`korder explain`: why a pod, a ticket, an order or a quota stands as it does, by the rules that decide about it.
 
 It only reads, and asks the same pure rules as the controllers, so it answers also where no manager runs.
 """
@@ -12,6 +12,7 @@ import typer
 from korder.api import noderoom
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import HasMetadata, Key, Kind, controller_of, owned_by
+from korder.api.quota import QUOTAS
 from korder.api.reserve import GUARDIAN_LABEL, ORDERS, TICKETS, Ticket
 from korder.cli import tables
 from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
@@ -21,7 +22,12 @@ from korder.reserve.rules.claims import claiming
 from korder.reserve.rules.claims.choosing import Market
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
-from korder.reserve.rules.telling import explainorders, explainpods, explaintickets
+from korder.reserve.rules.telling import (
+    explainorders,
+    explainpods,
+    explainquotas,
+    explaintickets,
+)
 from korder.reserve.rules.telling.explaining import Explanation
 from korder.reserve.rules.telling.explainorders import OrderQuestion
 from korder.reserve.rules.telling.explainpods import PodQuestion
@@ -46,7 +52,7 @@ def run(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Say why a pod, order or ticket waits, and what comes next."""
+    """Say why a pod, order, ticket or quota stands as it does, and what comes next."""
     asyncio.run(_explain(what, namespace, kubeconfig, context))
 
 
@@ -79,8 +85,13 @@ async def _explanation(at: Desk, kind: tuple[str, str], key: Key) -> Explanation
             nodes = (await _nodes(at) or {}).values() if order.spec.daemon_set else ()
             now = SystemClock().now()
             return explainorders.explain(OrderQuestion(order, tickets, now, tuple(nodes)))
+        case (QUOTAS.group, QUOTAS.kind):
+            quota = await at.client.get(QUOTAS, Key("", key.name))
+            return explainquotas.explain(quota, SystemClock().now())
         case _:
-            raise KubeError(f"korder explains pods, orders and tickets, and nothing of a {kind[1]}")
+            raise KubeError(
+                f"korder explains pods, orders, tickets and quotas, and nothing of a {kind[1]}"
+            )
 
 
 async def _ask_of_pod(at: Desk, pod: Pod) -> PodQuestion:

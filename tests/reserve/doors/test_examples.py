@@ -1,6 +1,6 @@
 """The examples: unchanged from the documents they come from, and with the outcomes that `examples/README.md` promises."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,9 +9,11 @@ import pytest
 from tests.reserve.scene import Scene, scene
 import yaml
 
-from korder.api.core import PODS
+from korder.api import quantity
+from korder.api.core import NAMESPACES, PODS
 from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
+from korder.api.quota import QUOTAS, Quota
 from korder.api.reserve import ORDERS, TICKETS, TicketPhase
 from korder.embedded.fleet import fleet
 from korder.kube import served
@@ -28,6 +30,7 @@ EXAMPLES = {
     "daemonset/monitoring-agent.yaml": "000-order-monitoring-agent-reservation.yaml",
     "daemonset/infrastructure.yaml": "001-order-infrastructure-reservation.yaml",
     "daemonset/gpu-nodes.yaml": "001-order-gpu-node-buffer.yaml",
+    "quota/team-quota.yaml": "000-quota-team-quota.yaml",
 }
 
 
@@ -144,3 +147,27 @@ async def test_a_daemonset_order_holds_room_on_each_of_its_nodes(clock: Clock) -
         assert (
             await there.reserved("monitoring-agent-reservation", 5, "korder-system") == everywhere
         )
+
+
+def uses(tickets: str, cpu: str, memory: str) -> Callable[[Quota], bool]:
+    def holds(quota: Quota) -> bool:
+        used = {key: quantity.parse(amount) for key, amount in quota.status.used.items()}
+        asked = {"tickets": tickets, "reserved.cpu": cpu, "reserved.memory": memory}
+        return all(used.get(key) == quantity.parse(said) for key, said in asked.items())
+
+    return holds
+
+
+async def test_a_team_stays_within_its_quota(clock: Clock) -> None:
+    """S30."""
+    async with stage(clock) as there:
+        cluster = there.cluster
+        await there.apply("quota/team-quota.yaml")
+        await cluster.edit(NAMESPACES, "default", {"metadata": {"labels": {"team": "backend"}}})
+        await there.apply("first-order/order.yaml")
+        await cluster.until(QUOTAS, "team-quota", uses("3", "1500m", "3Gi"))
+        await cluster.edit(ORDERS, "my-order", {"spec": {"replicas": 60}})
+        await cluster.until(QUOTAS, "team-quota", uses("40", "20", "40Gi"))
+        await cluster.edit(NAMESPACES, "default", {"metadata": {"labels": {"team": None}}})
+        await cluster.until(ORDERS, "my-order", lambda order: order.status.replicas == 60)
+        await cluster.until(QUOTAS, "team-quota", uses("0", "0", "0"))

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import chain
 from random import Random
 
-from korder.api import crd
+from korder.api import crd, quota
 from korder.api.reserve import DEFINITIONS, GUARDIAN_LABEL, GUARDIAN_PRIORITY_CLASS
 from korder.embedded.simulation.script import (
     Apply,
@@ -81,7 +81,7 @@ class Booking:
 
 @cache
 def _definitions() -> tuple[Manifest, ...]:
-    return tuple(crd.build(each) for each in DEFINITIONS)
+    return tuple(crd.build(each) for each in (*DEFINITIONS, *quota.DEFINITIONS))
 
 
 def surroundings() -> tuple[Manifest, ...]:
