@@ -32,6 +32,7 @@ LONGEST = (
     "test_cli",
     "test_apply_agreement",
     "test_arrivals_agreement",
+    "test_race_scenarios",
 )
 """Modules that take minutes: they begin first, so that at the end nobody waits for one of them."""
 

@@ -159,6 +159,12 @@ class Stage:
     async def guardians(self) -> list[Pod]:
         return await self.all(PODS, f"{GUARDIAN_LABEL}=true")
 
+    async def guarded(self, number: int) -> None:
+        """Waits until there are so many guardians; those that are not needed any more take a moment to go."""
+        async with asyncio.timeout(PATIENCE):
+            while len(await self.guardians()) != number:
+                await asyncio.sleep(LOOK)
+
     async def edit(
         self, kind: Kind[T], name: str, change: Mapping[str, JSON], subresource: str = ""
     ) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import re
 import socket
 import tracemalloc
 
@@ -22,10 +23,10 @@ BOUND = 20 << 20
 END = b"0\r\n\r\n"
 
 
-def a_watch(server: EmbeddedServer) -> bytes:
+def a_watch(server: EmbeddedServer, query: str = "") -> bytes:
     target = "/api/v1/namespaces/default/configmaps?watch=1&resourceVersion="
     head = (
-        f"GET {target}{server.storage.version} HTTP/1.1",
+        f"GET {target}{server.storage.version}{query} HTTP/1.1",
         "Host: x",
         f"Authorization: Bearer {server.admin_token}",
     )
@@ -57,13 +58,35 @@ async def hear(port: int, request: bytes) -> int:
     return heard
 
 
-async def change_often(storage: Storage) -> None:
+async def change(storage: Storage, times: int) -> None:
     head = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"'
     tail = b'","name":"big","namespace":"default"},"data":{"text":"' + b"x" * SIZE + b'"}}'
-    (record,) = await storage.write(Create(KEY, Draft(head, tail)))
-    for _ in range(CHANGES - 1):
-        (record,) = await storage.write(Update(KEY, Draft(head, tail), record.version))
+    draft = Draft(head, tail)
+    for _ in range(times):
+        known = storage.get(KEY)
+        await storage.write(Update(KEY, draft, known.version) if known else Create(KEY, draft))
         await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("query", ["", "&fieldSelector=metadata.name%3Dbig"], ids=["all", "some"])
+async def test_a_watcher_that_dawdles_hears_everything_once_and_in_order(
+    clock: Clock, query: str
+) -> None:
+    async with embedded_server(clock) as server:
+        listener = Server(server.api.handle, HOST)
+        slow = await a_deaf_one(await listener.start(), a_watch(server, query))
+        told, loop = bytearray(), asyncio.get_running_loop()
+        while b"\r\n\r\n" not in told:
+            told += await loop.sock_recv(slow, 1 << 20)
+        first = server.storage.version + 1
+        for _ in range(10):
+            await change(server.storage, 20)
+            while told.count(b'"type":"') < server.storage.version - first + 1:
+                told += await loop.sock_recv(slow, 1 << 20)
+        slow.close()
+        await listener.stop(grace=1.0)
+        versions = [int(found) for found in re.findall(rb'"resourceVersion":"(\d+)"', told)]
+        assert versions == list(range(first, server.storage.version + 1))
 
 
 async def test_a_watcher_that_never_reads_is_cut_off_and_costs_little(clock: Clock) -> None:
@@ -75,7 +98,7 @@ async def test_a_watcher_that_never_reads_is_cut_off_and_costs_little(clock: Clo
         try:
             async with asyncio.TaskGroup() as group:
                 quick = group.create_task(hear(port, a_watch(server)))
-                await change_often(server.storage)
+                await change(server.storage, CHANGES)
             await server.storage.compact(server.storage.version)
             gc.collect()
             kept, _ = tracemalloc.get_traced_memory()

@@ -17,6 +17,7 @@ from korder.embedded.apiserver.storage import (
     Expired,
     Key,
     NotFound,
+    Push,
     Record,
     Storage,
     StorageError,
@@ -235,6 +236,57 @@ async def test_a_cancelled_wait_loses_nothing(storage: Storage) -> None:
             await watch.next()
     await create(storage, pod("a"))
     assert story(await watch.next()) == [("ADDED", "a")]
+
+
+async def test_what_a_push_takes_is_not_read_again(storage: Storage) -> None:
+    watch, pushed = storage.watch("pods", "a"), list[Event]()
+
+    def take(events: Sequence[Event]) -> bool:
+        pushed.extend(events)
+        return True
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(watch.next(60, take))
+        await asyncio.sleep(1)
+        await create(storage, pod("1", "a"), pod("2", "b"))
+        await storage.write(*(Create(pod(name, "a"), saying("new")) for name in "34"))
+    assert story(pushed) == [("ADDED", "1"), ("ADDED", "3"), ("ADDED", "4")]
+    assert waiting.result() == []
+    assert watch.version == storage.version
+
+
+def too_much(events: Sequence[Event]) -> bool:
+    raise ValueError(events)
+
+
+@pytest.mark.parametrize(
+    "push", [pytest.param(too_much, id="fails"), pytest.param(lambda _: False, id="refuses")]
+)
+async def test_what_a_push_does_not_take_is_read(storage: Storage, push: Push) -> None:
+    async with asyncio.TaskGroup() as group:
+        pushing = group.create_task(storage.watch("pods").next(60, push))
+        other = group.create_task(storage.watch("pods").next(60))
+        await asyncio.sleep(1)
+        await create(storage, pod("a"))
+    assert story(pushing.result()) == story(other.result()) == [("ADDED", "a")]
+
+
+async def test_a_change_at_the_end_of_patience_is_told_once(storage: Storage) -> None:
+    watch, told = storage.watch("pods"), list[Event]()
+
+    def take(events: Sequence[Event]) -> bool:
+        told.extend(events)
+        return True
+
+    async with asyncio.TaskGroup() as group:
+        loop = asyncio.get_running_loop()
+        loop.call_later(60, lambda: group.create_task(create(storage, pod("early"))))
+        waiting = group.create_task(watch.next(60, take))
+        await asyncio.sleep(0)
+        loop.call_later(60, lambda: group.create_task(create(storage, pod("late"))))
+    told.extend(waiting.result())
+    told.extend(await watch.next(0))
+    assert story(told) == [("ADDED", "early"), ("ADDED", "late")]
 
 
 async def test_catching_up_comes_in_portions_and_misses_nothing(storage: Storage) -> None:

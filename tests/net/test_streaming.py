@@ -9,6 +9,7 @@ import pytest
 from korder.net.client import HttpTransport
 from korder.net.http import AnswerLost, Request, Transport
 from korder.net.inprocess import InProcessTransport
+from korder.net.outlet import Outlet
 from korder.net.server import Handler, Reply, Server
 
 HOST = "127.0.0.1"
@@ -19,11 +20,13 @@ class Source:
 
     def __init__(self) -> None:
         self.words: asyncio.Queue[bytes] = asyncio.Queue()
+        self.outlet = Outlet()
         self.closed = asyncio.Event()
 
     async def handle(self, request: Request) -> Reply:
         del request
-        return Reply(200, headers={"Content-Type": "text/plain"}, stream=self.stream())
+        headers = {"Content-Type": "text/plain"}
+        return Reply(200, headers=headers, stream=self.stream(), outlet=self.outlet)
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
         try:
@@ -66,6 +69,66 @@ async def test_chunks_arrive_without_sockets_too() -> None:
     source = Source()
     assert await heard(InProcessTransport(source.handle), source) == [b"one", b"two"]
     assert source.closed.is_set()
+
+
+@pytest.mark.enable_socket
+async def test_what_leaves_through_the_outlet_arrives_between_the_chunks_of_the_stream() -> None:
+    source = Source()
+    async with (
+        serving(source.handle) as (_, transport),
+        await transport.send(Request("GET", "/")) as response,
+    ):
+        chunks = response.chunks()
+        source.words.put_nowait(b"one")
+        assert await anext(chunks) == b"one"
+        assert source.outlet.free
+        source.outlet.send(b"two")
+        assert await anext(chunks) == b"two"
+        source.words.put_nowait(b"three")
+        assert await anext(chunks) == b"three"
+
+
+async def test_an_outlet_without_sockets_is_never_free() -> None:
+    source = Source()
+    async with await InProcessTransport(source.handle).send(Request("GET", "/")) as response:
+        source.words.put_nowait(b"one")
+        assert await anext(response.chunks()) == b"one"
+        assert not source.outlet.free
+
+
+@pytest.mark.enable_socket
+async def test_an_outlet_is_not_free_for_who_does_not_take_chunks() -> None:
+    source = Source()
+    server = Server(source.handle, HOST)
+    reader, writer = await asyncio.open_connection(HOST, await server.start())
+    writer.write(b"GET / HTTP/1.0\r\n\r\n")
+    source.words.put_nowait(b"one")
+    assert (await reader.readuntil(b"one")).startswith(b"HTTP/1.0 200")
+    assert not source.outlet.free
+    writer.close()
+    await server.stop(1.0)
+
+
+@pytest.mark.enable_socket
+async def test_an_outlet_is_free_until_its_client_falls_behind_or_goes() -> None:
+    source = Source()
+    async with serving(source.handle) as (_, transport):
+        response = await transport.send(Request("GET", "/"))
+        source.words.put_nowait(b"one")
+        chunks, sent = response.chunks(), 0
+        assert await anext(chunks) == b"one"
+        while source.outlet.free:
+            source.outlet.send(bytes(1 << 20))
+            sent += 1
+        received = 0
+        while received < sent << 20:
+            received += len(await anext(chunks))
+        async with asyncio.timeout(5):
+            while not source.outlet.free:
+                await asyncio.sleep(0)
+            await response.close()
+            await source.closed.wait()
+        assert not source.outlet.free
 
 
 @pytest.mark.enable_socket

@@ -21,6 +21,7 @@ from aiohttp import HttpVersion11, web
 import structlog
 
 from korder.net.http import NetError, Request
+from korder.net.outlet import Outlet, framed
 from korder.net.serving import ServerTls
 
 log = structlog.get_logger(__name__)
@@ -38,12 +39,16 @@ _DISCARD_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler answers: a body, or a stream that is sent chunk by chunk as fast as the client takes it."""
+    """What a handler answers: a body, or a stream that is sent chunk by chunk as fast as the client takes it.
+
+    `outlet` is opened for who feeds the stream, see there.
+    """
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: AsyncGenerator[bytes, None] | None = None
+    outlet: Outlet | None = None
 
 
 Handler = Callable[[Request], Awaitable[Reply]]
@@ -169,7 +174,7 @@ class Server:
         if self._draining or not raw.content.is_eof():
             answer.force_close()
         if reply.stream is not None:
-            await self._send(raw, answer, reply.stream, task)
+            await self._send(raw, answer, reply.stream, reply.outlet, task)
         return answer
 
     async def _send(
@@ -177,6 +182,7 @@ class Server:
         raw: web.BaseRequest,
         answer: web.StreamResponse,
         stream: AsyncGenerator[bytes, None],
+        outlet: Outlet | None,
         task: asyncio.Task[object],
     ) -> None:
         """Streams until the end, unless the client goes (nobody is left to hear) or the server drains (a proper end)."""
@@ -185,6 +191,8 @@ class Server:
             async with contextlib.aclosing(stream):
                 if not self._draining:
                     await answer.prepare(raw)
+                    if outlet is not None and answer.chunked:
+                        outlet.open(raw.transport)
                     async for chunk in stream:
                         await _write(raw, answer, chunk)
         except ConnectionError:
@@ -252,7 +260,7 @@ async def _write(raw: web.BaseRequest, answer: web.StreamResponse, chunk: bytes)
     if not answer.chunked or transport is None or transport.is_closing():
         await answer.write(chunk)
     elif chunk:
-        transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        transport.write(framed(chunk))
         if raw.protocol.writing_paused:
             await raw.writer.drain()
 

@@ -38,9 +38,16 @@ def clock(request: pytest.FixtureRequest) -> Clock:
     return SystemClock() if _lives_in_real_time(request.node) else VirtualClock()
 
 
-@pytest_asyncio.fixture(autouse=True)
-async def no_task_is_left_behind(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+@pytest.fixture(autouse=True)
+def no_task_is_left_behind(request: pytest.FixtureRequest) -> None:
     """Fails a test that ends while a task it started still runs; warnings alone do not notice that."""
+    if request.node.get_closest_marker("asyncio") is not None:
+        request.getfixturevalue("tasks_are_counted")
+
+
+@pytest_asyncio.fixture
+async def tasks_are_counted(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    """Compares the tasks after an asynchronous test with those before; others need no loop, which costs more than many a test."""
     before = asyncio.all_tasks()
     yield
     left = asyncio.all_tasks() - before - {asyncio.current_task()}

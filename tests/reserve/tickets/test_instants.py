@@ -70,9 +70,12 @@ def test_what_is_written_has_whole_seconds_and_nobody_gets_less_than_was_promise
     assert ended is not None
     assert {begins.microsecond, ends.microsecond, ended.microsecond} == {0}
     assert now <= begins < now + timedelta(seconds=1)
-    assert ends >= now + span
     assert ended <= now < ended + timedelta(seconds=1)
     kept = msgspec.structs.replace(fresh, status=held)
+    due = clockwork.expiration(kept, begins, now)
+    assert due is not None
+    assert due >= now + span
+    assert ends <= due < ends + timedelta(seconds=1)
     assert ticketstatus.reserved(kept, guardian, Reason.HELD, "held", now) == held
 
 

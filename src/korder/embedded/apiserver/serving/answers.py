@@ -5,6 +5,7 @@ take gzip, with the weakest setting, for the network here is the loopback.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 import gzip
 from typing import Any
 
@@ -78,7 +79,7 @@ def warning(warnings: Sequence[str], reply: Reply) -> Reply:
     if not warnings:
         return reply
     told = ", ".join(map(_warning, _tellable(warnings)))
-    return Reply(reply.status, reply.body, {**reply.headers, "Warning": told}, reply.stream)
+    return replace(reply, headers={**reply.headers, "Warning": told})
 
 
 def _tellable(warnings: Sequence[str]) -> list[str]:

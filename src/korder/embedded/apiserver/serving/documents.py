@@ -8,6 +8,7 @@ so the draft of a write is a constant head and an encoded tail, an item of a lis
 version of a custom kind is the same bytes behind another head.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -124,6 +125,7 @@ class Lines:
     def __init__(self) -> None:
         self._kept: dict[int, bytes] = {}
         self._size = 0
+        self._joined: tuple[Sequence[Event], Resource | None, bytes] = (), None, b""
 
     def of(self, resource: Resource, event: Event) -> bytes:
         """The line of a change."""
@@ -138,6 +140,14 @@ class Lines:
         while self._size > _KEPT_BYTES:
             self._size -= len(self._kept.pop(next(iter(self._kept))))
         return made
+
+    def joined(self, resource: Resource, events: Sequence[Event]) -> bytes:
+        """The lines of changes, joined once for all who are told of the very same ones."""
+        told, kind, lines = self._joined
+        if told is not events or kind is not resource:
+            lines = b"".join([self.of(resource, event) for event in events])
+            self._joined = events, resource, lines
+        return lines
 
 
 def at_version(resource: Resource, record: Record, version: int) -> bytes:

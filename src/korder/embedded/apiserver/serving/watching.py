@@ -1,7 +1,8 @@
 """Watches: a stream of lines, one for each change that concerns the watcher.
 
 A plain watch joins lines that were encoded once for everybody. One with a selector looks at the object before and after a change:
-what moves into the selection is ADDED, what leaves it DELETED, as it was when it was still selected.
+what moves into the selection is ADDED, what leaves it DELETED, as it was when it was still selected. A watcher that keeps up is told
+through the outlet of its reply while its stream sleeps; the stream tells the beginning, bookmarks, the end, and what a slow one missed.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from korder.embedded.apiserver.serving.call import Call
 from korder.embedded.apiserver.serving.negotiation import JSON, YAML, not_acceptable
 from korder.embedded.apiserver.serving.selection import ListOptions
 from korder.embedded.apiserver.storage import Change, Closed, Event, Expired, Record, Watch
+from korder.net.outlet import Outlet
 from korder.net.server import Reply
 
 BOOKMARK_BEFORE_END = 2.0
@@ -27,14 +29,16 @@ def watch(call: Call) -> Reply:
         raise not_acceptable()
     options = selection.read(call.route, call.resource)
     selection.version(options.version, "")
-    stream = _Watcher(call, options).lines()
+    outlet = Outlet()
+    stream = _Watcher(call, options, outlet).lines()
     headers = {"Content-Type": JSON, "Cache-Control": "no-cache, private"}
-    return answers.warned(call, Reply(200, b"", headers, stream))
+    return answers.warned(call, Reply(200, b"", headers, stream, outlet))
 
 
 class _Watcher:
-    def __init__(self, call: Call, options: ListOptions) -> None:
+    def __init__(self, call: Call, options: ListOptions, outlet: Outlet) -> None:
         self._call = call
+        self._outlet = outlet
         self._options = options
         self._resource = call.resource
         self._plain = options.selection.everything and not call.form.kind
@@ -51,7 +55,8 @@ class _Watcher:
                     yield initial
                 mark = self._next_mark(loop.time(), end)
                 while (now := loop.time()) < end:
-                    chunk = self._told(await watch.next(max(0.0, min(mark, end) - now)))
+                    patience = max(0.0, min(mark, end) - now)
+                    chunk = self._told(await watch.next(patience, self._push))
                     if mark <= loop.time() < end:
                         mark = self._next_mark(loop.time(), end)
                         chunk += self._bookmark(watch.version) if self._options.bookmarks else b""
@@ -90,13 +95,19 @@ class _Watcher:
             told += self._bookmark(page.version, complete=True)
         return told, storage.watch(self._resource.stored, namespace, since=page.version)
 
+    def _push(self, events: Sequence[Event]) -> bool:
+        """Tells changes at once while the watcher waits, so that its task sleeps on: there may be very many."""
+        free = self._outlet.free
+        if free and (chunk := self._told(events)):
+            self._outlet.send(chunk)
+        return free
+
     def _told(self, events: Sequence[Event]) -> bytes:
         if self._passed and events:
             events = [event for event in events if event.version > self._passed]
             self._passed = 0 if events else self._passed
         if self._plain:
-            lines = self._call.world.lines
-            return b"".join([lines.of(self._resource, event) for event in events])
+            return self._call.world.lines.joined(self._resource, events)
         return b"".join(self._selected(events))
 
     def _selected(self, events: Sequence[Event]) -> Iterator[bytes]:

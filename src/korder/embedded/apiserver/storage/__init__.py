@@ -42,4 +42,4 @@ from korder.embedded.apiserver.storage.storage import (
     open_storage as open_storage,
 )
 from korder.embedded.apiserver.storage.table import Page as Page
-from korder.embedded.apiserver.storage.watching import Watch as Watch
+from korder.embedded.apiserver.storage.watching import Push as Push, Watch as Watch

@@ -2,11 +2,12 @@
 
 A watch owns no queue. Everybody reads the same events from the same history, so a watcher costs a number and a slow one costs
 nobody anything: when what it should read next is dropped, it is told that it expired, and nothing was buffered for it. Whoever waits is
-woken once for a whole commit, in the order of waiting (a simulation replays exactly).
+told once for a whole commit, in the order of waiting (a simulation replays exactly): by a push if it has one that takes the changes now,
+which costs no turn of a task, else by being woken to read them.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -20,6 +21,12 @@ BATCH = 500
 
 _PRECISION = 0.001
 """Seconds by which a loop's timer may ring too early."""
+
+
+Place = tuple[str, str]
+"""A resource and a namespace of it, or none for all of them."""
+Push = Callable[[Sequence[Event]], bool]
+"""Takes changes while their reader waits; says no to get them by reading."""
 
 
 class Quiet(NamedTuple):
@@ -36,20 +43,21 @@ class Progress:
         self.version = version
         self.oldest = oldest
         self.closed = False
-        self._waiters: dict[tuple[str, str], dict[asyncio.Future[Quiet], None]] = {}
+        self._waiters: dict[Place, dict[asyncio.Future[Quiet], Push | None]] = {}
 
     def wake(self, events: Sequence[Event]) -> None:
-        """Wakes everybody whom one of these changes, just made, concerns."""
-        places = dict.fromkeys(
-            place
-            for event in events
-            for place in ((event.record.key.resource, ""), event.record.key[:2])
-        )
-        if places:
-            quiet = Quiet(events[0].version - 1, ended=True)
-            for place in places:
-                for waiter in self._waiters.pop(place, ()):
-                    _end(waiter, quiet)
+        """Tells everybody whom one of these changes, just made, concerns: wakes who was not told by a push."""
+        places: dict[Place, list[Event]] = {}
+        for event in events:
+            resource, namespace, _ = event.record.key
+            for place in dict.fromkeys(((resource, ""), (resource, namespace))):
+                if place in self._waiters:
+                    places.setdefault(place, []).append(event)
+        for place, concerned in places.items():
+            waiters = self._waiters[place]
+            for waiter in _untold(waiters, concerned):
+                _end(waiter, Quiet(events[0].version - 1, ended=True))
+                self.dismiss(place, waiter)
 
     def close(self) -> None:
         self.closed = True
@@ -57,16 +65,30 @@ class Progress:
             _end(waiter, Quiet(self.version, ended=True))
         self._waiters.clear()
 
-    def enlist(self, place: tuple[str, str], waiter: asyncio.Future[Quiet]) -> None:
-        """Ends the waiter with the next change in a place, or with the storage."""
-        self._waiters.setdefault(place, {})[waiter] = None
+    def enlist(self, place: Place, waiter: asyncio.Future[Quiet], push: Push | None) -> None:
+        """Ends the waiter with the next change in a place that cannot be pushed, or with the storage."""
+        self._waiters.setdefault(place, {})[waiter] = push
 
-    def dismiss(self, place: tuple[str, str], waiter: asyncio.Future[Quiet]) -> None:
+    def dismiss(self, place: Place, waiter: asyncio.Future[Quiet]) -> None:
         """Forgets a waiter that was ended by something else."""
         waiters = self._waiters.get(place, {})
         waiters.pop(waiter, None)
         if not waiters:
             self._waiters.pop(place, None)
+
+
+def _untold(
+    waiters: Mapping[asyncio.Future[Quiet], Push | None], events: Sequence[Event]
+) -> list[asyncio.Future[Quiet]]:
+    untold = []
+    for waiter, push in waiters.items():
+        try:
+            told = push is not None and not waiter.done() and push(events)
+        except Exception:  # noqa: BLE001  others are to be told all the same; who waits meets the trouble when it takes the events
+            told = False
+        if not told:
+            untold.append(waiter)
+    return untold
 
 
 def _end(waiter: asyncio.Future[Quiet], quiet: Quiet) -> None:
@@ -80,9 +102,7 @@ class Watch:
     `version` is how far it has come: all changes up to it were handed out. That is what a bookmark says.
     """
 
-    def __init__(
-        self, progress: Progress, history: History, place: tuple[str, str], version: int
-    ) -> None:
+    def __init__(self, progress: Progress, history: History, place: Place, version: int) -> None:
         self._progress = progress
         self._history = history
         self._place = place
@@ -91,8 +111,12 @@ class Watch:
         self._timer: asyncio.TimerHandle | None = None
         self.version = version
 
-    async def next(self, patience: float | None = None) -> Sequence[Event]:
+    async def next(
+        self, patience: float | None = None, push: Push | None = None
+    ) -> Sequence[Event]:
         """The changes since the last call, as soon as there are some; none if `patience` (seconds) ends before.
+
+        With `push` the wait goes on over changes that it takes.
 
         Raises:
             Expired: it was too slow, and what it should hear next is compacted.
@@ -103,7 +127,7 @@ class Watch:
             if progress.closed:
                 raise Closed("the storage was closed")
             if self.version == progress.version:
-                waiter = self._wait(patience)
+                waiter = self._wait(patience, push)
                 try:
                     # Other namespaces may outrun the history meanwhile; whoever is not woken has missed nothing.
                     quiet = await waiter
@@ -121,7 +145,7 @@ class Watch:
             self._timer.cancel()
             self._timer = None
 
-    def _wait(self, patience: float | None) -> asyncio.Future[Quiet]:
+    def _wait(self, patience: float | None, push: Push | None) -> asyncio.Future[Quiet]:
         """Begins to wait. In the middle of a delivery to many watchers: no coroutine of its own."""
         loop = asyncio.get_running_loop()
         waiter = self._waiter = loop.create_future()
@@ -129,7 +153,7 @@ class Watch:
         if self._due is not None and (self._timer is None or self._due < self._timer.when()):
             self.close()
             self._timer = loop.call_at(self._due, self._ring)
-        self._progress.enlist(self._place, waiter)
+        self._progress.enlist(self._place, waiter, push)
         return waiter
 
     def _ring(self) -> None:

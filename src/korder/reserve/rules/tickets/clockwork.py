@@ -2,8 +2,8 @@
 
 `ticketplan` asks; it calls nothing. The clock starts at `startTime`, at the window's start or at the firing, otherwise when the ticket
 is first Reserved, and then never stops (rule 1). All instants follow from the ticket alone, so edits of `duration` count at once,
-in both directions. What is written has whole seconds, as everywhere in Kubernetes: a beginning and an end are rounded up, so that nobody's room is
-held shorter than promised; what has happened is cut off, so that it is never in the future.
+in both directions. What is written has whole seconds, as everywhere in Kubernetes. A clock starts at the next of them, so that nobody's room
+is held shorter than promised; all else is cut off where it is written, but an end is acted on when it is really due.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -54,9 +54,9 @@ def expiration(ticket: Ticket, start: datetime | None, now: datetime) -> datetim
         return None
     span = length(ticket)
     if not is_standing(ticket) or now < start:
-        return rounded_up(shifted(start, span))
+        return shifted(start, span)
     span = max(span, SHORTEST_TURN)
-    return rounded_up(shifted(start, span * ((now - start) // span + 1)))
+    return shifted(start, span * ((now - start) // span + 1))
 
 
 def is_standing(ticket: Ticket) -> bool:

@@ -103,7 +103,7 @@ def kept(ticket: Ticket, rate: str, now: datetime) -> TicketStatus:
     return msgspec.structs.replace(
         ticket.status,
         observed_generation=ticket.metadata.generation,
-        expiration_time=clockwork.expiration(ticket, clockwork.activation(ticket), now),
+        expiration_time=_end(ticket, now),
         utilization_rate=rate,
     )
 
@@ -167,7 +167,6 @@ def _changed(
 ) -> TicketStatus:
     """The status with what is said, judged `Ready` and `GuardianReady`, and true to the present spec."""
     status = msgspec.structs.replace(ticket.status, **said)
-    start = clockwork.starts_at(ticket) or status.activation_time
     found = status.conditions
     for kind, holds in zip(
         (TicketCondition.READY, TicketCondition.GUARDIAN_READY), judged, strict=True
@@ -178,8 +177,14 @@ def _changed(
         status,
         conditions=found,
         observed_generation=ticket.metadata.generation,
-        expiration_time=clockwork.expiration(ticket, start, now),
+        expiration_time=_end(msgspec.structs.replace(ticket, status=status), now),
     )
+
+
+def _end(ticket: Ticket, now: datetime) -> datetime | None:
+    """When the hold ends, as it is written."""
+    end = clockwork.expiration(ticket, clockwork.activation(ticket), now)
+    return None if end is None else clockwork.cut_off(end)
 
 
 def _condition(
