@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from korder.api.core import PODS, Pod
+from korder.api.core import PODS, Node, Pod
 from korder.kube import errors
 from korder.kube.decoding import UNREADABLE, EventDecoder, decode_list, decode_object, stamped
 
@@ -18,6 +18,13 @@ def test_a_change_is_an_object_of_its_kind() -> None:
     line = event("ADDED", {"metadata": {"name": "web"}, "spec": {"nodeName": "n1"}})
     found = EventDecoder(Pod).decode(line)
     assert (found.type, found.object.spec.node_name) == ("ADDED", "n1")
+
+
+def test_a_line_of_two_watches_is_one_object_for_each_type() -> None:
+    line = event("ADDED", {"metadata": {"name": "web"}})
+    found = EventDecoder(Pod).decode(line)
+    assert EventDecoder(Pod).decode(bytes(bytearray(line))).object is found.object
+    assert type(EventDecoder(Node).decode(line).object) is Node
 
 
 @pytest.mark.parametrize(

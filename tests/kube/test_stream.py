@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import aclosing
 from itertools import pairwise
 from typing import Any
 
@@ -63,6 +64,29 @@ async def test_silence_is_noticed(stream: Make) -> None:
 
 async def test_bytes_keep_a_slow_stream_alive(stream: Make) -> None:
     assert await lines(stream(b"a", 100.0, b"b", 100.0, b"c\n"), 180) == [b"abc"]
+
+
+async def test_silence_is_counted_from_the_last_byte(stream: Make) -> None:
+    with pytest.raises(Interrupted, match="silent for 180 s"):
+        await lines(stream(b"a\n", 100.0, b"b\n", 1000.0), 180)
+    assert asyncio.get_running_loop().time() == 280
+
+
+async def test_a_reader_that_takes_its_time_does_not_make_the_server_silent(stream: Make) -> None:
+    async with aclosing(batches(stream(b"a\n", 100.0, b"b\n"), 180)) as batch:
+        assert await anext(batch) == [b"a"]
+        await asyncio.sleep(500)
+        assert await anext(batch) == [b"b"]
+
+
+async def test_a_reader_that_is_cancelled_at_the_very_end_of_its_patience_stays_cancelled(
+    stream: Make,
+) -> None:
+    reading = asyncio.ensure_future(lines(stream(b"a\n", 1000.0), 180))  # noqa: TID251  it is awaited below
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_at(180, reading.cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await reading
 
 
 async def test_leaving_a_stream_ends_its_source() -> None:

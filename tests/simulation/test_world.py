@@ -27,6 +27,8 @@ SIGNS = {
     "~": r"/apis?/\S+ \d+ v\d* [0-9a-f]{8}",
     "!": r".+",
 }
+BOOKMARK = 250
+"""Bytes; what is longer tells of an object."""
 LINE = re.compile(r"\d+\.\d{6} (?P<who>\S+) (?P<sign>[>=<~!]) (?P<what>.*)")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -135,6 +137,13 @@ def test_a_leader_that_was_stopped_for_long_has_lost_its_lease_when_it_wakes_up(
     taken = [line for line in lines if "leases.coordination.k8s.io default/orders" in line]
     assert taken
     assert outcome.writes
+
+
+def test_a_watch_on_which_nothing_happens_is_not_begun_anew() -> None:
+    _, lines = played(length=900.0)
+    told = [int(line.split()[4]) for line in lines if " ~ " in line and at(line) > 300]
+    assert told
+    assert max(told) < BOOKMARK
 
 
 def test_a_crash_ends_a_process_at_once_and_it_comes_back_after_a_while() -> None:
