@@ -72,7 +72,7 @@ def test_what_is_there_is_shown_and_what_is_not_is_told(here: Korder) -> None:
 def test_categories_with_nothing_in_them_say_so_once(here: Korder) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bare"}}
     printed(here("apply", "-f", "-", stdin=json.dumps(namespace)))
-    done = here("get", "korder", "-n", "bare")
+    done = here("get", "all", "-n", "bare")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "nothing found in the namespace bare\n"
 
