@@ -72,6 +72,22 @@ def test_a_guardian_goes_only_for_a_nominated_pod(
     assert story.broken == told
 
 
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(1, []), (60, ["it left node node-1 while pod web was not nominated to it"])],
+    ids=["a moment ago", "long ago"],
+)
+def test_a_nomination_may_have_been_taken_back_before_anybody_could_know(
+    seconds: float, told: list[str]
+) -> None:
+    story = Story(handing.NominatedFirst())
+    story.tell(claiming(), nominated(), guardian().on("node-1"))
+    story.tell(pod())
+    story.wait(seconds)
+    story.lose(guardian(), by=WE)
+    assert story.broken == told
+
+
 def batch(story: Story, node: telling.Builder[object]) -> None:
     """Two tickets of one node that are handed over together."""
     story.tell(node, claiming("t", "web"), claiming("u", "db"))

@@ -27,7 +27,7 @@ def reserving(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
         guarding.ClaimsAreLive(tolerance),
         handing.ClaimsEnd(tolerance),
         handing.DeadlinesStand(),
-        handing.NominatedFirst(),
+        handing.NominatedFirst(tolerance),
         handing.BarrierHolds(tolerance),
         handing.ClaimedWhereHeld(tolerance),
         timing.TicketsExpire(tolerance),

@@ -64,15 +64,25 @@ class DeadlinesStand(Invariant):
 
 
 class NominatedFirst(Invariant):
-    """The scheduler keeps the gap for whom it knows to be nominated; a pod that has a node or is ending needs no gap."""
+    """The scheduler keeps the gap for whom it knows to be nominated; a pod that has a node or is ending needs no gap.
+
+    For somebody more urgent it takes a nomination back, which nobody may have known yet.
+    """
 
     name = "nominated-first"
     promise = "A guardian goes for the sake of a pod only when the pod is nominated to its node."
     resources = (PODS,)
     reads = (TICKETS,)
 
+    def __init__(self, tolerance: Tolerance = CALM) -> None:
+        self._nominated: Recent[str, str] = Recent(tolerance.stale)
+
     def check(self, change: Change, view: View) -> Iterable[Finding]:
         was, now = view.both(PODS)
+        if was is not None and now is not None:
+            place = was.status.nominated_node_name
+            if place and place != now.status.nominated_node_name:
+                self._nominated.ended(now.metadata.uid, place, change.at)
         if was is None or not signs.is_guardian(was) or not signs.holds(was):
             return
         if not signs.is_ours(change) or (now is not None and not signs.is_going(now)):
@@ -84,7 +94,8 @@ class NominatedFirst(Invariant):
         pod = signs.pod_of(claim.uid, view) if claim is not None else None
         if pod is None or not signs.lives(pod) or pod.spec.node_name:
             return
-        if pod.status.nominated_node_name != was.spec.node_name:
+        known = {pod.status.nominated_node_name, *self._nominated.of(pod.metadata.uid, change.at)}
+        if was.spec.node_name not in known:
             told = f"it left node {was.spec.node_name} while pod {pod.metadata.name} was not nominated to it"
             yield Broken(told, (subject_of(change), signs.about_pod(pod), signs.about(ticket)))
 
