@@ -49,6 +49,13 @@ async def watch_use(stage: Stage, done: asyncio.Event) -> None:
         await asyncio.sleep(LOOK / 2)
 
 
+async def begun(stage: Stage) -> None:
+    """Waits until the first ticket is made."""
+    async with asyncio.timeout(PATIENCE):
+        while not await stage.all(TICKETS):
+            await asyncio.sleep(LOOK)
+
+
 async def served(stage: Stage, orders: int) -> None:
     """Waits until all orders know how they stand."""
     async with asyncio.timeout(PATIENCE):
@@ -67,8 +74,10 @@ async def test_exactly_as_many_orders_are_served_as_there_is_room_for(
         async with a_manager(world, lambda wire: wire, "first"):
             await limit(stage, reserved_cpu="3500m")
             group.create_task(watch_use(stage, done))
-            await stage.put(*(stage.order(f"o-{n}", 1, cpu="500m") for n in range(orders)))
-            await asyncio.sleep(1)
+            asked = (stage.order(f"o-{n}", 1, cpu="500m") for n in range(orders))
+            asking = group.create_task(stage.put(*asked))
+            await begun(stage)
+        await asking
         await served(stage, orders)
         await stage.counted(Reserved=ROOM)
         full = quantity.parse(ROOM)
