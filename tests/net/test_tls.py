@@ -1,10 +1,12 @@
 """TLS of the calling side: trust, client certificates, and files that are replaced while we run."""
 
+import asyncio
 from collections.abc import AsyncIterator
 import contextlib
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+import socket
 import ssl
 
 from aiohttp import web
@@ -121,6 +123,46 @@ async def test_insecure_asks_for_nothing(stranger: Pair, pair: Pair, tmp_path: P
     async with serving(pair, tmp_path) as port:
         careless = ClientTls(ca_data=stranger.certificate, insecure=True)
         assert await greeting(port, careless) == b"unknown"
+
+
+@pytest.mark.enable_socket
+async def test_a_connection_given_up_at_its_birth_ends_with_the_transport(
+    authority: Pair, pair: Pair, tmp_path: Path
+) -> None:
+    tls = RotatingTls(lambda: ClientTls(ca_data=authority.certificate))
+    with socket.create_server((HOST, 0)) as listener:
+        transport = HttpTransport(f"https://{HOST}:{listener.getsockname()[1]}", tls=tls)
+        async with asyncio.TaskGroup() as group:
+            told = group.create_task(asyncio.to_thread(hears_the_end, listener, pair, tmp_path))
+            request = group.create_task(transport.send(Request("GET", "/")))
+
+            class GivenUp(ssl.SSLObject):
+                def do_handshake(self) -> None:
+                    super().do_handshake()
+                    request.cancel()
+
+            tls.context().sslobject_class = GivenUp
+            await asyncio.wait([request])
+            await transport.close()
+        assert request.cancelled()
+        assert told.result()
+
+
+def hears_the_end(listener: socket.socket, pair: Pair, folder: Path) -> bool:
+    """Accepts one client, never says goodbye, and tells whether the client hangs up nevertheless."""
+    chain = folder / "server.pem"
+    chain.write_bytes(pair.certificate + pair.key)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(chain)
+    plain, _ = listener.accept()
+    with socket.socket(fileno=context.wrap_socket(plain, server_side=True).detach()) as rest:
+        rest.settimeout(5.0)
+        try:
+            while rest.recv(1024):
+                pass
+        except TimeoutError:
+            return False
+        return True
 
 
 @pytest.mark.enable_socket
