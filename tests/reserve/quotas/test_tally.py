@@ -10,7 +10,7 @@ from korder.api import resources
 from korder.api.meta import JSON, Key
 from korder.api.quota import Quota
 from korder.api.reserve import Ticket, TicketPhase
-from korder.reserve.rules.quotas import charges, scopes
+from korder.reserve.rules.quotas import charges, ledger, scopes
 from korder.reserve.rules.quotas.tally import Tally
 from korder.testing.builders import Builder, a_ticket, an_order
 
@@ -97,7 +97,28 @@ SCOPES: tuple[dict[str, JSON], ...] = (
         "type": "ObjectSelector",
         "objectSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
     },
+    {
+        "type": "ObjectSelector",
+        "objectSelector": {
+            "matchExpressions": [{"key": "app", "operator": "In", "values": ["1", "2"]}]
+        },
+    },
+    {
+        "type": "ObjectSelector",
+        "objectSelector": {
+            "matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["1"]}]
+        },
+    },
 )
+AHEAD: JSON = [
+    {"namespace": "a", "name": "t-0", "charge": {"tickets": "1"}, "attempts": 1},
+    {
+        "namespace": "b",
+        "name": "t-1",
+        "charge": {"tickets": "1", "reserved.cpu": "2"},
+        "attempts": 2,
+    },
+]
 ALLOCATION: JSON = [
     {"namespace": "a", "limits": {"tickets": "1"}},
     {"name": "e", "namespaceSelector": {"matchLabels": {"env": "2"}}, "limits": {"tickets": "1"}},
@@ -163,7 +184,9 @@ class World:
         old, new = self.quotas.pop(name, None), None
         scope = SCOPES[number]
         if old is None or old.spec.scope.type != scope["type"]:
-            built = a_quota(name, scope, tickets="5").but({"spec": {"allocation": ALLOCATION}})
+            built = a_quota(name, scope, tickets="5").but(
+                {"spec": {"allocation": ALLOCATION}, "status": {"pending": AHEAD}}
+            )
             new = self.quotas[name] = built.build()
         self.tally.quota_changed(old, new)
 
@@ -192,6 +215,19 @@ def test_sums_kept_up_are_those_counted_anew(steps: list[tuple[str, str, object]
         for number, amounts in enumerate(world.tally.use(quota).allocations):
             rest = {k: str(a) for k, a in sorted(amounts.items()) if not a.is_zero}
             assert rest == world.counted(quota, number)
+
+
+@settings(max_examples=100, deadline=None)
+@given(STEPS)
+def test_what_is_remembered_with_charges_ahead_is_what_is_worked_out_anew(
+    steps: list[tuple[str, str, object]],
+) -> None:
+    world = World()
+    using = ledger.using(world.tally)
+    for step in steps:
+        world.take(*step)
+        for quota in world.quotas.values():
+            assert using(quota) == ledger.use(quota, world.tally, quota.status.pending)
 
 
 @settings(max_examples=50, deadline=None)

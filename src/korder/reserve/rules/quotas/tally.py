@@ -7,7 +7,7 @@ admission has let in.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -26,7 +26,10 @@ from korder.reserve.rules.quotas.verdict import Use
 
 T = TypeVar("T", bound=HasMetadata)
 
-_Pair = tuple[str, str]
+_Mark = tuple[str, str | None]
+"""A label, or a label whatever its value."""
+_ANY: _Mark = ("", None)
+"""What every object has."""
 _Owner = tuple[str, str]
 """An order: its namespace and its UID."""
 _Name = tuple[str, str, str]
@@ -53,6 +56,8 @@ class Book:
     """The quota's own, and then those of its allocations."""
     served: Counter[_Owner] = field(default_factory=Counter)
     """How many tickets that count each order has."""
+    remembered: "_Remembered | None" = None
+    """What was last worked out of it."""
 
     def count(self, item: _Item, inside: Iterable[int], sign: int) -> None:
         for number in (-1, *inside):
@@ -70,6 +75,15 @@ class Book:
         return Use(total, tuple(inside))
 
 
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """The use of a quota, charges ahead included, as long as nothing has changed since."""
+
+    quota: Quota
+    changes: int
+    use: Use
+
+
 _Entered = tuple[tuple[Book, tuple[int, ...]], ...]
 
 
@@ -77,14 +91,14 @@ class Tally:
     """The use of all quotas."""
 
     def __init__(self) -> None:
+        self._changes = 0
         self._books: dict[str, Book] = {}
         self._labels: dict[str, Labels] = {}
         self._items: dict[_Name, _Item] = {}
         self._entered: dict[_Name, _Entered] = {}
         self._inhabitants: dict[str, set[_Name]] = {}
         self._by_place: dict[str, list[Book]] = {}
-        self._by_pair: dict[_Pair, list[Book]] = {}
-        self._by_object: list[Book] = []
+        self._by_mark: dict[_Mark, list[Book]] = {}
 
     def book(self, name: str) -> Book | None:
         """The book of a quota."""
@@ -98,6 +112,16 @@ class Tally:
         """What there is uses of a quota."""
         book = self._books.get(quota.metadata.name)
         return book.use if book is not None else Use()
+
+    def remembered(self, quota: Quota, work_out: Callable[[], Use]) -> Use:
+        """The use of a quota with what is charged ahead, worked out anew only after a change."""
+        book = self._books.get(quota.metadata.name)
+        if book is None:
+            return work_out()
+        known = book.remembered
+        if known is None or known.quota is not quota or known.changes != self._changes:
+            known = book.remembered = _Remembered(quota, self._changes, work_out())
+        return known.use
 
     def limits(self, quota: Quota, instant: datetime) -> InForce:
         """The limits of a quota at an instant."""
@@ -145,15 +169,16 @@ class Tally:
             return
         if book is not None:
             del self._books[name]
+            self._take_out(book)
             for each in self._within(book):
                 left = tuple(pair for pair in self._entered[each] if pair[0] is not book)
                 self._entered[each] = left
         if new is not None:
             sums: list[dict[str, Quantity]] = [{} for _ in range(1 + len(new.spec.allocation))]
             book = self._books[name] = Book(new, limits.Memory(new.spec), sums)
+            self._file(book)
             for each in self._within(book):
                 self._enter_into(book, each)
-        self._sort_books()
 
     def namespace_changed(self, name: str, labels: Labels | None) -> None:
         """Takes in the labels of a namespace; what is in it may now mean other quotas."""
@@ -163,6 +188,7 @@ class Tally:
             self._labels.pop(name, None)
         else:
             self._labels[name] = dict(labels)
+        self._changes += 1
         self._by_place.pop(name, None)
         for each in tuple(self._inhabitants.get(name, ())):
             self._enter(each, self._items.get(each))
@@ -188,6 +214,7 @@ class Tally:
 
     def _enter(self, name: _Name, item: _Item | None) -> None:
         """Puts an item in the place of what was counted under its name."""
+        self._changes += 1
         before = self._items.get(name)
         for book, inside in self._entered.pop(name, ()):
             if before is not None:
@@ -229,34 +256,37 @@ class Tally:
                 and scopes.covers(book.quota.spec.scope, place, {})
             ]
         yield from self._by_place[place.namespace]
-        for pair in labels.items():
-            for book in self._by_pair.get(pair, ()):
+        marks = (_ANY, *labels.items(), *((key, None) for key in labels))
+        for mark in marks:
+            for book in self._by_mark.get(mark, ()):
                 if scopes.covers(book.quota.spec.scope, place, labels):
                     yield book
-        for book in self._by_object:
-            if scopes.covers(book.quota.spec.scope, place, labels):
-                yield book
 
-    def _sort_books(self) -> None:
-        """Files quotas by what finds them fast: the namespace, or one label that an object must have."""
+    def _file(self, book: Book) -> None:
+        """Files a quota by what finds it fast: the namespace, or a label that an object must have."""
+        scope = book.quota.spec.scope
+        if scope.type is ScopeType.OBJECT_SELECTOR:
+            for mark in _marks(scopes.selecting(scope.object_selector).requirements):
+                self._by_mark.setdefault(mark, []).append(book)
         self._by_place.clear()
-        self._by_pair.clear()
-        self._by_object.clear()
-        for book in self._books.values():
-            scope = book.quota.spec.scope
-            if scope.type is ScopeType.OBJECT_SELECTOR:
-                pair = _demanded(scopes.selecting(scope.object_selector).requirements)
-                filed = self._by_object if pair is None else self._by_pair.setdefault(pair, [])
-                filed.append(book)
+
+    def _take_out(self, book: Book) -> None:
+        scope = book.quota.spec.scope
+        if scope.type is ScopeType.OBJECT_SELECTOR:
+            for mark in _marks(scopes.selecting(scope.object_selector).requirements):
+                self._by_mark[mark].remove(book)
+        self._by_place.clear()
 
 
-def _demanded(requirements: Iterable[Requirement]) -> _Pair | None:
-    """A label that every object which is meant has."""
+def _marks(requirements: Iterable[Requirement]) -> Iterable[_Mark]:
+    """Labels of which every object that is meant has exactly one; where no label is demanded, the mark of all objects."""
+    found: Iterable[_Mark] = (_ANY,)
     for each in requirements:
-        if each.operator in (Operator.EQUALS, Operator.IN) and len(each.values) == 1:
-            (value,) = each.values
-            return each.key, value
-    return None
+        if each.operator in (Operator.EQUALS, Operator.IN):
+            return tuple((each.key, value) for value in each.values)
+        if each.operator is Operator.EXISTS:
+            found = ((each.key, None),)
+    return found
 
 
 def _either(old: T | None, new: T | None) -> T:
