@@ -152,7 +152,8 @@ async def ask(stage: Stage, orders: int) -> int:
                     if "failed calling webhook" not in error.message:
                         raise
 
-    return sum(await asyncio.gather(*map(one, range(orders))))
+    async with asyncio.timeout(PATIENCE):
+        return sum(await asyncio.gather(*map(one, range(orders))))
 
 
 @pytest.mark.parametrize(
@@ -173,12 +174,13 @@ async def test_s31_exactly_as_many_orders_are_served_as_there_is_room_for(
     config = str(await account(world.plane, tmp_path))
     done = asyncio.Event()
     first = await house.leader()
+    for manager in house.managers:
+        await manager.ready()
     await house.front.shut()
     await house.front.open()
     try:
         async with (
             asyncio.TaskGroup() as group,
-            asyncio.timeout(PATIENCE),
             a_manager(world, lambda wire: wire, "second", config),
         ):
             group.create_task(keep_watch(stage, done))
@@ -194,7 +196,7 @@ async def test_s31_exactly_as_many_orders_are_served_as_there_is_room_for(
             await until(used(tickets=str(ROOM), reserved_cpu="3500m"))
             done.set()
     finally:
-        await first.start()
+        first.spawn()
 
 
 async def begun(stage: Stage) -> None:
@@ -242,9 +244,9 @@ async def test_s32_a_day_can_be_said_in_three_ways_and_is_the_longest_each_time(
         scope: dict[str, JSON] = {"type": "ObjectSelector", "objectSelector": chosen}
         quota = a_quota(f"{stage.name}-{name}", scope)
         await limit(stage, quota.but({"spec": {"hard": {"max-duration": longest}}}))
-        await stage.put(lasting(name, 24))
         told = "max-duration is 24h0m0s, requested 25h0m0s"
         assert told in await refused(stage, lasting(name, 25))
+        await stage.put(lasting(name, 24))
         assert told in await refusal(partial(extend, name))
 
 
