@@ -31,11 +31,11 @@ FLOWS = 4
 SLOW = Policy(frozenset({HOST}))
 QUICK = Policy(
     frozenset({HOST}),
-    authority_life=timedelta(seconds=15),
-    certificate_life=timedelta(seconds=10),
-    settle=timedelta(seconds=1),
+    authority_life=timedelta(seconds=24),
+    certificate_life=timedelta(seconds=15),
+    settle=timedelta(seconds=2),
 )
-"""A new authority after 10 seconds, its first certificate one later, the end of the old authority after 15."""
+"""A new authority after 16 seconds, its first certificate two later, the end of the old authority after 24."""
 
 
 class Judge:
