@@ -190,14 +190,18 @@ async def test_s9_a_refused_guardian_is_told_of_tried_again_and_costs_no_time(
     await stage.client.create(
         RESOURCE_QUOTAS, {"metadata": meta, "spec": {"hard": {"requests.cpu": "500m"}}}
     )
-    await stage.put(stage.ticket("t"))
+    await stage.put(stage.ticket("t"), stage.ticket("classy", priorityClassName=stage.name))
+    unknown = f"no PriorityClass with name {stage.name} was found"
+    classy = await stage.until(TICKETS, "classy", lambda t: unknown in t.status.message)
+    assert (classy.status.phase, classy.status.reason) == (PENDING, Reason.GUARDIAN_REFUSED)
+    await stage.world.plane.kubectl("create", "priorityclass", stage.name, "--value=1")
     for kind, word in ((LIMIT_RANGES, "cpu limit of 500m"), (RESOURCE_QUOTAS, "exceeded quota")):
         refused = await stage.until(TICKETS, "t", lambda t, word=word: word in t.status.message)
         assert refused.status.phase is PENDING
         assert refused.status.reason == Reason.GUARDIAN_REFUSED
         assert refused.status.activation_time is None
         await stage.delete(kind, "small")
-    await stage.phase(RESERVED, "t")
+    await stage.phase(RESERVED, "t", "classy")
 
 
 @asynccontextmanager

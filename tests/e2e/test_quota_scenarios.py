@@ -34,6 +34,7 @@ from korder.api.reserve import (
 )
 from korder.kube.errors import ApiError, InternalError, Invalid
 from korder.reserve.rules.claims import claimsteps
+from korder.reserve.rules.doors.site import Site
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder
 from korder.testing.controlplane import programs
@@ -413,6 +414,7 @@ async def test_s38_while_nobody_answers_only_those_who_must_have_a_ticket_are_ke
     await house.front.shut()
     try:
         await the_schema_refuses_by_itself(stage)
+        await more_than_its_limit_is_told_of(stage)
         with pytest.raises(ApiError, match=r"ticket-required\.korder\.dev.*connection refused"):
             await stage.client.create(PODS, stage.asking("late").json)
         plain, prefers = await stage.put(stage.pod("plain"), stage.pod("prefers", order="pool"))
@@ -426,11 +428,11 @@ async def test_s38_while_nobody_answers_only_those_who_must_have_a_ticket_are_ke
         await stage.delete(TICKETS, other.metadata.name)
         await stage.until(PODS, guardian, lambda p: p.metadata.uid != held.metadata.uid)
         await stage.gone(TICKETS, other.metadata.name)
-        await stage.counted(Reserved=2)
+        await stage.counted(Reserved=2, Pending=1)
         ours: JSON = {"spec": {"schedulingGates": [{"name": SCHEDULING_GATE}]}}
         await stage.edit(PODS, "early", ours)
         await stage.bound("early")
-        await stage.counted(Reserved=2, Claimed=1)
+        await stage.counted(Reserved=2, Pending=1, Claimed=1)
     finally:
         await house.front.open()
 
@@ -450,3 +452,14 @@ async def the_schema_refuses_by_itself(stage: Stage) -> None:
         await stage.edit(ORDERS, "pool", {"spec": scheduled})
     with pytest.raises(ApiError, match=r"orders-and-tickets\.korder\.dev.*connection refused"):
         await stage.client.create(ORDERS, stage.order("o", 1).json)
+
+
+async def more_than_its_limit_is_told_of(stage: Stage) -> None:
+    """Rule 24: no schema sees it, so whatever gets in nevertheless hears of it from its guardian."""
+    more: JSON = {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}
+    ticket = stage.ticket("greedy", resources=more).json
+    typed = {"apiVersion": TICKETS.api_version, "kind": TICKETS.kind, **ticket}
+    let_in = f"--as={Site().manager_user}"
+    await stage.world.plane.kubectl("create", "-f", "-", let_in, input=yaml.safe_dump(typed))
+    told = "must be less than or equal to cpu limit"
+    await stage.until(TICKETS, "greedy", lambda ticket: told in ticket.status.message)
