@@ -44,8 +44,8 @@ PER_NODE = 100
 CLAIMS = NODES_ * PER_NODE
 ELECTION = {
     "leaderElect": True,
-    "leaseDuration": "6s",
-    "renewDeadline": "5s",
+    "leaseDuration": "10s",
+    "renewDeadline": "8s",
     "retryPeriod": "1s",
 }
 """A scheduler that was killed leaves its lease behind; who comes next waits until that has run out."""
