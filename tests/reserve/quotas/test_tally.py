@@ -1,15 +1,16 @@
 """What is used of quotas, whatever happens in whatever order: the sums kept up are those one gets by counting anew."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from hypothesis import given, settings, strategies as st
 import pytest
-from tests.reserve.quotas.quotas import a_quota
+from tests.reserve.quotas.quotas import MONDAY, a_quota
 
-from korder.api import resources
+from korder.api import instant, resources
 from korder.api.meta import JSON, Key
 from korder.api.quota import Quota
-from korder.api.reserve import Ticket, TicketPhase
+from korder.api.reserve import Order, Ticket, TicketPhase
 from korder.reserve.rules.quotas import charges, ledger, scopes
 from korder.reserve.rules.quotas.tally import Tally
 from korder.testing.builders import Builder, a_ticket, an_order
@@ -144,6 +145,14 @@ STEPS = st.lists(
 )
 
 
+def an_aged_order(key: Key) -> Order:
+    """An order that is the older the smaller its number is; those of two namespaces may be of one age."""
+    made = MONDAY + timedelta(seconds=int(key.name[2:]))
+    built = an_order(key.name).in_namespace(key.namespace).labelled({"app": "1"})
+    stamp: JSON = {"metadata": {"creationTimestamp": instant.render(made)}}
+    return built.stored(str(key)).but(stamp).build()
+
+
 class World:
     """All there is, and a tally that is told of each change."""
 
@@ -163,7 +172,7 @@ class World:
                 self._ticket(Key(namespace, f"t-{number}"), phase, cpu, app)
             case "order", int(number):
                 key = Key(namespace, f"o-{number}")
-                order = an_order(key.name).in_namespace(namespace).labelled({"app": "1"}).build()
+                order = an_aged_order(key)
                 there = key in self.orders
                 self.orders ^= {key}
                 self.tally.order_changed(*((order, None) if there else (None, order)))
@@ -215,6 +224,25 @@ def test_sums_kept_up_are_those_counted_anew(steps: list[tuple[str, str, object]
         for number, amounts in enumerate(world.tally.use(quota).allocations):
             rest = {k: str(a) for k, a in sorted(amounts.items()) if not a.is_zero}
             assert rest == world.counted(quota, number)
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS)
+def test_older_orders_are_counted(steps: list[tuple[str, str, object]]) -> None:
+    world = World()
+    for step in steps:
+        world.take(*step)
+    asked = an_aged_order(Key("b", "o-2"))
+    for quota in world.quotas.values():
+        older = [
+            scopes.Place(key.namespace, world.labels.get(key.namespace, {}))
+            for key in world.orders
+            if (key.name, str(key)) < ("o-2", "b/o-2")
+        ]
+        meant = [each for each in older if scopes.covers(quota.spec.scope, each, {"app": "1"})]
+        inside = [number for each in meant for number in scopes.allocations(quota.spec, each)]
+        expected = [len(meant), *(inside.count(number) for number in range(2))]
+        assert world.tally.elders(quota, asked) == expected
 
 
 @settings(max_examples=100, deadline=None)

@@ -93,14 +93,8 @@ QUOTAS = (
             "half a second": "0.5",
             "ten billion seconds": 10_000_000_000,
             "a billion minutes": "1000000000m",
+            "a thousand years": "9999999h",
         }.items()
-    ),
-    created(
-        "a longest duration of a thousand years",
-        "Quota",
-        {"spec.hard": {"max-duration": "9999999h"}},
-        field="spec.hard.max-duration",
-        says="a quantity such as 20, 500m or 40Gi, or a duration such as 24h, 399999h at most",
     ),
     created(
         "a longest duration of nothing in a window",

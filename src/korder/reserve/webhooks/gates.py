@@ -16,7 +16,6 @@ from korder.api import codec
 from korder.api.admission import AdmissionRequest
 from korder.api.core import Node, Pod
 from korder.api.meta import JSON
-from korder.api.quantity import InvalidQuantity
 from korder.api.quota import Quota
 from korder.api.reserve import ORDERS, SCHEDULING_GATE, Order, Ticket
 from korder.reserve.rules.doors import admission
@@ -74,7 +73,7 @@ def quotas(counted: Counted) -> Gate:
         try:
             quota = codec.convert(request.object, Quota)
             return _verdict(soundness.judge(quota, counted.tally.quotas()))
-        except (msgspec.ValidationError, InvalidQuantity) as error:
+        except msgspec.ValidationError as error:
             return review.deny(str(error), code=422, reason="Invalid")
 
     return gate

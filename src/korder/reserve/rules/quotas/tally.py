@@ -1,25 +1,22 @@
 """What is used of every quota, kept up as orders, tickets, namespaces and quotas come, change and go.
 
-Controllers and admission tell it of each change and ask it for the use that `verdict` judges by; it asks `scopes` and `charges`. A change
+Controllers and admission tell it of each change and ask it for the use that `verdict` judges by; it asks `scopes` and keeps `books`. A change
 costs as much as quotas mean the object, a question nothing but the answer, however many tickets and quotas there are. The
 orders that have tickets count apart from the orders that there are: the ledger serves no more orders than are allowed, whatever
 admission has let in.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from korder.api import quantity
-from korder.api.meta import HasMetadata, Key, controller_of, key_of
-from korder.api.quantity import Quantity
+from korder.api.meta import HasMetadata, Key, key_of
 from korder.api.quota import Quota, ScopeType
 from korder.api.reserve import Order, Ticket
 from korder.api.resources import Resources
 from korder.api.selector import Operator, Requirement
-from korder.reserve.rules.quotas import charges, limits, scopes
+from korder.reserve.rules.quotas import books, limits, scopes
+from korder.reserve.rules.quotas.books import Book, Item, Remembered
 from korder.reserve.rules.quotas.limits import InForce
 from korder.reserve.rules.quotas.scopes import Labels, Place
 from korder.reserve.rules.quotas.verdict import Use
@@ -30,58 +27,8 @@ _Mark = tuple[str, str | None]
 """A label, or a label whatever its value."""
 _ANY: _Mark = ("", None)
 """What every object has."""
-_Owner = tuple[str, str]
-"""An order: its namespace and its UID."""
 _Name = tuple[str, str, str]
 """An order or a ticket: its kind, its namespace and its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """An order or a ticket as far as it counts."""
-
-    labels: Labels
-    charge: Resources
-    owner: _Owner | None = None
-    version: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Book:
-    """One quota and what is used of it by what there is."""
-
-    quota: Quota
-    limits: limits.Memory
-    totals: list[dict[str, Quantity]]
-    """The quota's own, and then those of its allocations."""
-    served: Counter[_Owner] = field(default_factory=Counter)
-    """How many tickets that count each order has."""
-    remembered: "_Remembered | None" = None
-    """What was last worked out of it."""
-
-    def count(self, item: _Item, inside: Iterable[int], sign: int) -> None:
-        for number in (-1, *inside):
-            total = self.totals[number + 1]
-            for key, amount in item.charge.items():
-                total[key] = total.get(key, quantity.ZERO) + amount * sign
-        if item.owner is not None and item.charge:
-            self.served[item.owner] += sign
-            if not self.served[item.owner]:
-                del self.served[item.owner]
-
-    @property
-    def use(self) -> Use:
-        total, *inside = self.totals
-        return Use(total, tuple(inside))
-
-
-@dataclass(frozen=True, slots=True)
-class _Remembered:
-    """The use of a quota, charges ahead included, as long as nothing has changed since."""
-
-    quota: Quota
-    changes: int
-    use: Use
 
 
 _Entered = tuple[tuple[Book, tuple[int, ...]], ...]
@@ -94,7 +41,7 @@ class Tally:
         self._changes = 0
         self._books: dict[str, Book] = {}
         self._labels: dict[str, Labels] = {}
-        self._items: dict[_Name, _Item] = {}
+        self._items: dict[_Name, Item] = {}
         self._entered: dict[_Name, _Entered] = {}
         self._inhabitants: dict[str, set[_Name]] = {}
         self._by_place: dict[str, list[Book]] = {}
@@ -120,8 +67,15 @@ class Tally:
             return work_out()
         known = book.remembered
         if known is None or known.quota is not quota or known.changes != self._changes:
-            known = book.remembered = _Remembered(quota, self._changes, work_out())
+            known = book.remembered = Remembered(quota, self._changes, work_out())
         return known.use
+
+    def elders(self, quota: Quota, order: Order) -> list[int]:
+        """How many older orders there are in a quota, and in each of its allocations."""
+        book = self._books.get(quota.metadata.name)
+        if book is None:
+            return [0] * (1 + len(quota.spec.allocation))
+        return book.elders(order)
 
     def limits(self, quota: Quota, instant: datetime) -> InForce:
         """The limits of a quota at an instant."""
@@ -174,8 +128,7 @@ class Tally:
                 left = tuple(pair for pair in self._entered[each] if pair[0] is not book)
                 self._entered[each] = left
         if new is not None:
-            sums: list[dict[str, Quantity]] = [{} for _ in range(1 + len(new.spec.allocation))]
-            book = self._books[name] = Book(new, limits.Memory(new.spec), sums)
+            book = self._books[name] = Book.of(new)
             self._file(book)
             for each in self._within(book):
                 self._enter_into(book, each)
@@ -195,24 +148,15 @@ class Tally:
 
     def ticket_changed(self, old: Ticket | None, new: Ticket | None) -> None:
         """Takes in that a ticket came, changed or went."""
-        item = None
-        if new is not None:
-            owner = controller_of(new)
-            meta = new.metadata
-            item = _Item(
-                meta.labels,
-                charges.of_ticket(new),
-                (meta.namespace, owner.uid) if owner is not None else None,
-                int(meta.resource_version or 0),
-            )
+        item = None if new is None else books.of_ticket(new)
         self._enter(("Ticket", *key_of(_either(old, new))), item)
 
     def order_changed(self, old: Order | None, new: Order | None) -> None:
         """Takes in that an order came, changed or went."""
-        item = None if new is None else _Item(new.metadata.labels, charges.ORDER)
+        item = None if new is None else books.of_order(new)
         self._enter(("Order", *key_of(_either(old, new))), item)
 
-    def _enter(self, name: _Name, item: _Item | None) -> None:
+    def _enter(self, name: _Name, item: Item | None) -> None:
         """Puts an item in the place of what was counted under its name."""
         self._changes += 1
         before = self._items.get(name)
