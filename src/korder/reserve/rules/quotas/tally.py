@@ -19,8 +19,8 @@ from korder.api.quota import Quota, ScopeType
 from korder.api.reserve import Order, Ticket
 from korder.api.resources import Resources
 from korder.api.selector import Operator, Requirement
-from korder.reserve.rules.quotas import charges, limits, scopes
-from korder.reserve.rules.quotas.limits import InForce
+from korder.reserve.rules.quotas import charges, scopes
+from korder.reserve.rules.quotas.limits import InForce, Memory
 from korder.reserve.rules.quotas.scopes import Labels, Place
 from korder.reserve.rules.quotas.verdict import Use
 
@@ -48,7 +48,7 @@ class Book:
     """One quota and what is used of it by what there is."""
 
     quota: Quota
-    limits: limits.Memory
+    limits: Memory
     totals: list[dict[str, Quantity]]
     """The quota's own, and then those of its allocations."""
     served: Counter[_Owner] = field(default_factory=Counter)
@@ -101,17 +101,20 @@ class Tally:
 
     def limits(self, quota: Quota, instant: datetime) -> InForce:
         """The limits of a quota at an instant."""
-        book = self._books.get(quota.metadata.name)
-        known = book is not None and book.quota.spec == quota.spec
-        return book.limits.at(instant) if known and book else limits.in_force(quota.spec, instant)
+        return self._remembered(quota).at(instant)
 
     def next_change(self, quota: Quota, instant: datetime) -> datetime | None:
         """When other limits of a quota will be in force."""
+        return self._remembered(quota).next_change(instant)
+
+    def surely_until(self, quota: Quota, instant: datetime) -> datetime | None:
+        """Until when the same windows of a quota are surely open; None if it has none."""
+        return self._remembered(quota).surely_until(instant)
+
+    def _remembered(self, quota: Quota) -> Memory:
         book = self._books.get(quota.metadata.name)
         known = book is not None and book.quota.spec == quota.spec
-        if known and book:
-            return book.limits.next_change(instant)
-        return limits.next_change(quota.spec, instant)
+        return book.limits if known and book else Memory(quota.spec)
 
     def place(self, namespace: str) -> Place:
         """A namespace as it is labelled now."""
@@ -150,7 +153,7 @@ class Tally:
                 self._entered[each] = left
         if new is not None:
             sums: list[dict[str, Quantity]] = [{} for _ in range(1 + len(new.spec.allocation))]
-            book = self._books[name] = Book(new, limits.Memory(new.spec), sums)
+            book = self._books[name] = Book(new, Memory(new.spec), sums)
             for each in self._within(book):
                 self._enter_into(book, each)
         self._sort_books()
