@@ -11,7 +11,7 @@ from korder.api import conditions
 from korder.api.meta import Key
 from korder.api.plan import EventType, Notice, Plan
 from korder.api.quota import QUOTAS, Quota, QuotaCondition, QuotaReason, QuotaStatus
-from korder.reserve.rules.quotas import ledger, limits, quotastatus
+from korder.reserve.rules.quotas import ledger, quotastatus
 from korder.reserve.rules.quotas.charging import View
 from korder.reserve.rules.quotas.tally import Tally
 
@@ -38,7 +38,7 @@ def plan(view: View, quota: Quota, now: datetime, never_made: Collection[Key] = 
         Plan()
         .then(*quotastatus.report(quota, status))
         .tell(*_told(quota, status))
-        .wake(limits.surely_until(quota.spec, now))
+        .wake(view.tally.surely_until(quota, now))
         .wake(None if wake is None else max(wake, now))
     )
 
