@@ -10,9 +10,11 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+import re
+from typing import Self
 
 from tests.e2e.installation import managed
 from tests.e2e.stage import LOOK, PATIENCE, World, a_world
@@ -42,41 +44,50 @@ class Front:
     def url(self) -> str:
         return f"https://{LOOPBACK}:{self._port}"
 
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.shut()
+
     async def open(self) -> None:
         self.asked.clear()
         self._server = await asyncio.start_server(self._hand_on, LOOPBACK, self._port)
 
     async def shut(self) -> None:
-        """Refuses whoever comes, and hangs up on those who are there."""
+        """Refuses whoever comes, hangs up on those who are there, and waits until they are gone."""
         if self._server is not None:
             self._server.close()
-            for writer in self._open:
-                writer.transport.abort()
-            await self._server.wait_closed()
+            self._server = None
+        for writer in self._open:
+            writer.transport.abort()
+        while self._open:
+            await asyncio.sleep(LOOK)
 
     async def _hand_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
         try:
-            there, back = await self._next()
-            self._open.add(back)
-            async with asyncio.TaskGroup() as group:
-                group.create_task(_pump(reader, back))
-                group.create_task(_pump(there, writer))
-            self._open.discard(back)
+            if (found := await self._next()) is not None:
+                there, back = found
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(_pump(reader, back))
+                    group.create_task(_pump(there, writer))
         finally:
             writer.transport.abort()
             self._open.discard(writer)
 
-    async def _next(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """The next one that listens."""
-        while True:
+    async def _next(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        """The next one that listens; nobody if the address is shut before somebody does."""
+        while self._server is not None:
             for _ in self._behind:
+                port = self._behind[next(self._turns) % len(self._behind)]
                 with suppress(OSError):
-                    port = self._behind[next(self._turns) % len(self._behind)]
                     found = await asyncio.open_connection(LOOPBACK, port)
                     self.asked[port] += 1
                     return found
             await asyncio.sleep(LOOK)
+        return None
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
@@ -95,6 +106,8 @@ class House:
     world: World
     front: Front
     managers: tuple[Process, ...]
+    resting: set[Process] = field(default_factory=set)
+    """Managers that a test has stopped; any other that ends comes again."""
 
     async def leader(self) -> Process:
         """Waits until one of those who live leads."""
@@ -102,20 +115,33 @@ class House:
             while True:
                 lease = await self.world.client.get(LEASES, Key(NAMESPACE, LEASE))
                 for manager in self.managers:
-                    said = f"identity={lease.spec.holder_identity}"
-                    if manager.pid is not None and said in manager.log.read_text():
+                    if manager.pid and identity(manager) == lease.spec.holder_identity:
                         return manager
                 await asyncio.sleep(LOOK)
+
+    async def keep_alive(self) -> None:
+        """Does for managers what a kubelet does: who loses the lease ends, and is started again."""
+        while True:
+            for manager in self.managers:
+                if manager.pid is None and manager not in self.resting:
+                    manager.spawn()
+            await asyncio.sleep(LOOK)
+
+
+def identity(manager: Process) -> str:
+    """What a manager calls itself in its present life."""
+    return re.findall(r"starting .*identity=(\S+)", manager.log.read_text())[-1]
 
 
 @asynccontextmanager
 async def a_house(folder: Path, managers: int = 2) -> AsyncIterator[House]:
     ports = free_ports(managers)
     front = Front(*ports)
-    await front.open()
     async with (
+        front,
         a_world("--admission=webhook", f"--webhook-url={front.url}") as world,
         AsyncExitStack() as stack,
+        asyncio.TaskGroup() as group,
     ):
         for port in ports:
             (folder / str(port)).mkdir()
@@ -124,5 +150,7 @@ async def a_house(folder: Path, managers: int = 2) -> AsyncIterator[House]:
             for port in ports
         )
         there = await asyncio.gather(*map(stack.enter_async_context, begun))
-        yield House(world, front, tuple(there))
-    await front.shut()
+        house = House(world, front, tuple(there))
+        keeping = group.create_task(house.keep_alive())
+        yield house
+        keeping.cancel()

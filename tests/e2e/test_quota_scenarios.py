@@ -25,7 +25,6 @@ from korder.api.core import NAMESPACES, PODS
 from korder.api.meta import JSON, Key
 from korder.api.quota import QUOTAS, QuotaCondition
 from korder.api.reserve import (
-    GUARDIAN_NAME_PREFIX,
     ORDERS,
     SCHEDULING_GATE,
     TICKETS,
@@ -174,9 +173,9 @@ async def test_s31_exactly_as_many_orders_are_served_as_there_is_room_for(
     until = await limit(stage, quota.but({"spec": {"enforcement": enforcement}}))
     config = str(await account(world.plane, tmp_path))
     done = asyncio.Event()
-    first = await house.leader()
     for manager in house.managers:
         await manager.ready()
+    first = await house.leader()
     await house.front.shut()
     await house.front.open()
     try:
@@ -188,6 +187,7 @@ async def test_s31_exactly_as_many_orders_are_served_as_there_is_room_for(
             asking = group.create_task(ask(stage, orders))
             await begun(stage)
             assert len(house.front.asked) == len(house.managers)
+            house.resting.add(first)
             await first.stop()
             let_in = await asking
             assert await house.leader() is not first
@@ -197,7 +197,7 @@ async def test_s31_exactly_as_many_orders_are_served_as_there_is_room_for(
             await until(used(tickets=str(ROOM), reserved_cpu="3500m"))
             done.set()
     finally:
-        first.spawn()
+        house.resting.clear()
 
 
 async def begun(stage: Stage) -> None:
@@ -422,12 +422,10 @@ async def test_s38_while_nobody_answers_only_those_who_must_have_a_ticket_are_ke
         assert not claimsteps.is_gated(prefers)
         await stage.bound("plain")
         await stage.bound("prefers")
-        guardian = GUARDIAN_NAME_PREFIX + one.metadata.name
-        held = await stage.until(PODS, guardian, lambda _: True)
-        await stage.delete(PODS, guardian, grace_seconds=0)
+        before = {pod.metadata.uid for pod in await stage.guardians()}
+        await stage.delete(PODS, one.status.guardian_pod.partition("/")[2])
         await stage.delete(TICKETS, other.metadata.name)
-        await stage.until(PODS, guardian, lambda p: p.metadata.uid != held.metadata.uid)
-        await stage.gone(TICKETS, other.metadata.name)
+        await replaced(stage, before)
         await stage.counted(Reserved=2, Pending=1)
         ours: JSON = {"spec": {"schedulingGates": [{"name": SCHEDULING_GATE}]}}
         await stage.edit(PODS, "early", ours)
@@ -435,6 +433,16 @@ async def test_s38_while_nobody_answers_only_those_who_must_have_a_ticket_are_ke
         await stage.counted(Reserved=2, Pending=1, Claimed=1)
     finally:
         await house.front.open()
+
+
+async def replaced(stage: Stage, before: set[str]) -> None:
+    """Waits until there are as many guardians as before, and all of them new."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            now = {pod.metadata.uid for pod in await stage.guardians()}
+            if len(now) == len(before) and not now & before:
+                return
+            await asyncio.sleep(LOOK)
 
 
 async def the_schema_refuses_by_itself(stage: Stage) -> None:
