@@ -24,7 +24,7 @@ FAULTS = 0.05
 PROCESSES = (SCHEDULER, CONTROLLERS, NODES)
 _CALM = Traffic(nodes=5, pods=6, life=1_200.0)
 _ROUGH = replace(_CALM, load=0.8, troubles=4.0, processes=PROCESSES)
-_BOOKED = Booking(orders=5, claims=2.0, intruders=6.0, mishaps=4.0)
+_BOOKED = Booking(orders=5, claims=2.0, intruders=6.0, mishaps=4.0, quotas=3)
 _BOOKED_ROUGH = replace(_BOOKED, troubles=4.0, processes=(*PROCESSES, *reserving.REPLICAS))
 
 

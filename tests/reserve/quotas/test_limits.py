@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from cronsim import CronSim
 import pytest
 from tests.reserve.quotas.quotas import MONDAY, a_quota
 import yaml
@@ -10,7 +11,9 @@ import yaml
 from korder.api import codec
 from korder.api.meta import JSON
 from korder.api.quota import QUOTAS, Quota
-from korder.reserve.rules.quotas import limits
+from korder.reserve.rules.quotas import limits, quotaplan
+from korder.reserve.rules.quotas.charging import View
+from korder.reserve.rules.quotas.tally import Tally
 
 NOON, NIGHT = MONDAY.replace(hour=12), MONDAY.replace(hour=22)
 DAY_WINDOW: JSON = {"name": "day", "schedule": "0 9-17 * * 1-5", "multiplier": "2"}
@@ -125,3 +128,28 @@ def test_memory_says_what_is_worked_out_anew() -> None:
         at = MONDAY + timedelta(hours=hours)
         assert memory.at(at) == limits.in_force(quota.spec, at)
         assert memory.next_change(at) == limits.next_change(quota.spec, at)
+        assert memory.surely_until(at) == limits.surely_until(quota.spec, at)
+
+
+def test_firings_of_a_window_that_never_closes_are_followed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    window: JSON = {"name": "on", "schedule": "* * * * *", "duration": "2m", "multiplier": "2"}
+    tally, quota = Tally(), with_windows(window, tickets="5")
+    tally.quota_changed(None, quota)
+    view = View(tally, 0, 0, 0)
+    followed = 0
+    advance = CronSim.advance
+
+    def counted(firings: CronSim) -> None:
+        nonlocal followed
+        followed += 1
+        advance(firings)
+
+    monkeypatch.setattr(CronSim, "advance", counted)
+    quotaplan.plan(view, quota, NOON)
+    once = followed
+    for minute in range(60):
+        quotaplan.plan(view, quota, NOON + timedelta(minutes=minute))
+    assert followed == once
+    assert once < 12_000

@@ -4,7 +4,7 @@ A mutant is a function that patches the domain while a run is played. Where a fa
 from a controller to the server; elsewhere one method of a rule is replaced.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 import inspect
@@ -12,17 +12,24 @@ from typing import Any
 
 import pytest
 
+from korder.api import quantity
 from korder.api.core import PODS, Pod
-from korder.api.meta import Key, ObjectMeta
-from korder.api.plan import Delete, Patch, Plan, Step
-from korder.api.reserve import TICKETS, Ticket
+from korder.api.meta import Key, ObjectMeta, key_of
+from korder.api.plan import Create, Delete, Patch, Plan, Step
+from korder.api.quantity import Quantity
+from korder.api.quota import QUOTAS, Quota, QuotaSpec
+from korder.api.reserve import TICKETS, Order, Ticket
 from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.tickets import Tickets, _references
 from korder.reserve.rules.claims import handover
 from korder.reserve.rules.claims.handover import Member
 from korder.reserve.rules.orders import orderplan
 from korder.reserve.rules.orders.accounting import Account
+from korder.reserve.rules.orders.granting import Grant
 from korder.reserve.rules.orders.orderplan import Books
+from korder.reserve.rules.quotas import charges, charging, limits, quotaplan
+from korder.reserve.rules.quotas.limits import InForce, Limits
+from korder.reserve.rules.quotas.tally import Tally, _Item
 from korder.reserve.rules.tickets import holding, ticketplan
 from korder.reserve.rules.tickets.picture import Picture
 from korder.runtime.manager import Manager
@@ -181,3 +188,74 @@ def counts_a_refill_twice(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(orderplan, "_numbers", numbers)
     tampered(patch, ["orders"], steps(blind))
+
+
+def reads_the_ledger_from_its_cache(patch: pytest.MonkeyPatch) -> None:
+    """It writes what it has worked out from what it saw last over whatever is there."""
+
+    def blind(step: Step) -> Step:
+        ours = isinstance(step, Patch) and step.kind == QUOTAS
+        return replace(step, resource_version="") if ours else step
+
+    tampered(patch, ["orders"], steps(blind))
+
+
+def makes_before_it_charges(patch: pytest.MonkeyPatch) -> None:
+    """What is made is only counted when it is seen."""
+    honest = charging.grant
+
+    def grant(
+        view: charging.View, order: Order, wanted: Sequence[Create], now: datetime
+    ) -> tuple[Grant, frozenset[str]]:
+        granted, short = honest(view, order, wanted, now)
+        return replace(granted, charges=()), short
+
+    patch.setattr(charging, "grant", grant)
+
+
+def polls_for_edges_of_windows(patch: pytest.MonkeyPatch) -> None:
+    """Every two minutes it looks at each quota, and sets no timer."""
+    honest = quotaplan.plan
+
+    def plan(view: charging.View, quota: Quota, now: datetime, never_made: Any = ()) -> Plan:
+        return replace(honest(view, quota, now, never_made), wake_at=now + timedelta(minutes=2))
+
+    patch.setattr(quotaplan, "plan", plan)
+
+
+def counts_in_whole_units(patch: pytest.MonkeyPatch) -> None:
+    """D39: three times 500m are three."""
+    honest = charges._charge
+
+    def charge(held: Mapping[str, Quantity]) -> dict[str, Quantity]:
+        return honest({name: quantity.parse(amount.value()) for name, amount in held.items()})
+
+    patch.setattr(charges, "_charge", charge)
+
+
+def multiplies_whole_units(patch: pytest.MonkeyPatch) -> None:
+    """D38: half of 2500m is one and a half, as 2500m are three."""
+    honest = limits.in_force
+
+    def in_force(spec: QuotaSpec, instant: datetime) -> InForce:
+        force = honest(spec, instant)
+        if not force.windows:
+            return force
+        whole = {key: quantity.parse(a.value()) for key, a in force.hard.amounts.items()}
+        return replace(force, hard=Limits(whole, force.hard.longest))
+
+    patch.setattr(limits, "in_force", in_force)
+
+
+def counts_a_release_twice(patch: pytest.MonkeyPatch) -> None:
+    """Once when a ticket ends, and once more when it goes."""
+    honest = Tally.ticket_changed
+
+    def ticket_changed(self: Tally, old: Ticket | None, new: Ticket | None) -> None:
+        if old is not None and new is None and not charges.of_ticket(old):
+            again = {key: -amount for key, amount in charges.of_new(old.spec).items()}
+            for book, inside in self._entered.get(("Ticket", *key_of(old)), ()):
+                book.count(_Item({}, again), inside, 1)
+        honest(self, old, new)
+
+    patch.setattr(Tally, "ticket_changed", ticket_changed)

@@ -24,7 +24,7 @@ from korder.embedded.simulation.script import (
     Step,
     in_order,
 )
-from korder.embedded.simulation.shrinking import what_broke
+from korder.embedded.simulation.shrinking import smallest, what_broke
 from korder.embedded.simulation.workloads import bookings, objects
 from korder.embedded.simulation.workloads.booking import Booking
 from korder.embedded.simulation.workloads.bookings import Form
@@ -51,6 +51,24 @@ DENSE = Booking(
     processes=(*PROCESSES, *reserving.REPLICAS),
 )
 
+LIMITED = Booking(
+    nodes=3,
+    hours=0.1,
+    orders=30,
+    claims=1,
+    edits=0.5,
+    life=300,
+    intruders=0,
+    mishaps=0,
+    outages=0,
+    quotas=3,
+    limiting=20,
+)
+FEW = 12
+"""Steps that are left of a run that has been made small."""
+SHRINKING = 80
+"""Runs in which a run with quotas is made small."""
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
@@ -62,6 +80,11 @@ def rough(seed: int) -> Setup:
 def calm(seed: int) -> Setup:
     """The same people, and nothing goes wrong."""
     return replace(reserving.setup(seed, replace(DENSE, troubles=0.0)), settle=SETTLE)
+
+
+def limited(seed: int) -> Setup:
+    """People who book under quotas that are in their way, and nothing goes wrong."""
+    return replace(reserving.setup(seed, LIMITED), settle=60.0)
 
 
 def crowd(seed: int) -> Setup:
@@ -198,6 +221,24 @@ MUTANTS = (
     ),
     Mutant(mutants.counts_a_refill_twice, 1, frozenset({"no-ticket-too-many"}), setup=refilling),
 )
+QUOTA_MUTANTS = (
+    Mutant(
+        mutants.reads_the_ledger_from_its_cache,
+        1,
+        frozenset({"charged-first", "used-is-counted"}),
+        setup=limited,
+    ),
+    Mutant(mutants.makes_before_it_charges, 1, frozenset({"charged-first"}), setup=limited),
+    Mutant(mutants.polls_for_edges_of_windows, 4, frozenset({"windows-are-kept"}), setup=limited),
+    Mutant(mutants.counts_in_whole_units, 1, frozenset({"used-is-counted"}), setup=limited),
+    Mutant(mutants.multiplies_whole_units, 7, frozenset({"limits-are-exact"}), setup=limited),
+    Mutant(
+        mutants.counts_a_release_twice,
+        1,
+        frozenset({"used-is-counted", "charged-first"}),
+        setup=limited,
+    ),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -208,7 +249,9 @@ def quiet() -> Iterator[None]:
     structlog.configure(**before)
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.patch.__name__)
+@pytest.mark.parametrize(
+    "mutant", [*MUTANTS, *QUOTA_MUTANTS], ids=lambda mutant: mutant.patch.__name__
+)
 def test_what_is_broken_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant.patch(monkeypatch)
     others = (seed for seed in range(1, SEEDS + 1) if seed != mutant.seed)
@@ -218,6 +261,19 @@ def test_what_is_broken_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch
             assert what_broke(outcome.violation) in mutant.breaks, outcome.violation
             return
     pytest.fail(f"not found within {SEEDS} seeds")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("mutant", QUOTA_MUTANTS, ids=lambda mutant: mutant.patch.__name__)
+def test_what_is_found_in_a_ledger_is_made_small(mutant: Mutant) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        mutant.patch(patch)
+        small = smallest(lambda: mutant.setup(mutant.seed), SHRINKING)
+    assert small is not None
+    assert what_broke(small.outcome.violation) in mutant.breaks
+    assert len(small.case) <= FEW
+    healthy = simulate(small.case.put_into(mutant.setup(mutant.seed)))
+    assert not healthy.violation, healthy.report
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

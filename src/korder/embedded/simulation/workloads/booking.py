@@ -30,6 +30,7 @@ from korder.embedded.simulation.workloads.claimants import Claimant, claims, dae
 from korder.embedded.simulation.workloads.fleet import Fleet, fleet, renewal
 from korder.embedded.simulation.workloads.moments import moments
 from korder.embedded.simulation.workloads.objects import Pods
+from korder.embedded.simulation.workloads.quotas import Quotas, quotas
 from korder.embedded.simulation.workloads.tenants import POOL, URGENT
 from korder.embedded.simulation.workloads.troubles import HOUR, outages, troubles
 
@@ -57,6 +58,8 @@ class Booking:
         outages: How often in an hour a machine is lost or slow for a while.
         troubles: How often in an hour a process crashes, stops or loses the time.
         processes: Which processes those troubles befall.
+        quotas: How many quotas there are.
+        limiting: How often in an hour a quota is changed or a namespace gets another label.
         gated: Whether pods bring the gate themselves, where no admission puts it on.
     """
 
@@ -72,6 +75,8 @@ class Booking:
     outages: float = 1.0
     troubles: float = 0.0
     processes: tuple[str, ...] = ()
+    quotas: int = 0
+    limiting: float = 5.0
     gated: bool = True
 
     @property
@@ -98,6 +103,12 @@ def booking(rng: Random, wanted: Booking, start: datetime) -> tuple[Step, ...]:
     """Writes the script of a run that starts at this instant."""
     machines = fleet(rng, wanted.nodes)
     namespaces = (Step(1.0, Apply(objects.namespace(name))) for name in _NAMESPACES[1:])
+    limits = Quotas(
+        many=wanted.quotas,
+        length=wanted.length,
+        edits=wanted.limiting,
+        namespaces=_NAMESPACES,
+    )
     steps = chain(
         machines.steps(),
         namespaces,
@@ -106,6 +117,7 @@ def booking(rng: Random, wanted: Booking, start: datetime) -> tuple[Step, ...]:
         _mishaps(rng, wanted, machines),
         outages(rng, machines.names, wanted.length, wanted.outages),
         troubles(rng, wanted.processes, wanted.length, wanted.troubles),
+        quotas(rng, limits),
     )
     return in_order(
         Step(round(each.at, 3), each.deed) for each in steps if each.at <= wanted.length

@@ -16,6 +16,8 @@ from korder.embedded.simulation.script import Manifest
 API_VERSION = f"{GROUP}/{VERSION}"
 TEAM = "team"
 """The label of tickets by which pods select them."""
+TIERS = ("small", "large")
+"""Values of the label by which quotas select orders and tickets."""
 POLICIES = ("Always", "OnClaim", "Never")
 _LENGTHS = ("90s", "3m", "7m", "15m", "1h")
 
@@ -59,6 +61,11 @@ class Form:
         if self.tolerates:
             spec["tolerations"] = [{"operator": "Exists"}]
         return spec
+
+    @property
+    def tier(self) -> Manifest:
+        """The label by which quotas find it."""
+        return {"tier": TIERS[self.cpu >= 1_000]}
 
 
 def form(rng: Random, cpu: int, pools: tuple[str, ...]) -> Form:
@@ -106,7 +113,7 @@ def order(name: str, where: str, rng: Random, tickets: Form, replicas: int) -> M
         spec["refreshPolicy"] = rng.choice(POLICIES)
     if rng.random() < 0.15:
         spec["minAvailable"] = rng.randint(1, replicas)
-    return {**_head("Order", name, where), "spec": spec}
+    return {**_head("Order", name, where, labels=tickets.tier), "spec": spec}
 
 
 def daemon_order(name: str, where: str, rng: Random, tickets: Form) -> Manifest:
@@ -115,7 +122,7 @@ def daemon_order(name: str, where: str, rng: Random, tickets: Form) -> Manifest:
     if rng.random() < 0.3:
         when |= {"type": "Recurring", "schedule": "*/10 * * * *"}
     spec = {"daemonSet": True, "strategy": when, "template": template(name, tickets)}
-    return {**_head("Order", name, where), "spec": spec}
+    return {**_head("Order", name, where, labels=tickets.tier), "spec": spec}
 
 
 def ticket(name: str, where: str, tickets: Form, starts: datetime | None, node: str) -> Manifest:
@@ -128,14 +135,20 @@ def ticket(name: str, where: str, tickets: Form, starts: datetime | None, node: 
         spec["duration"] = length
     if node:
         spec["nodeName"] = node
-    meta = {"labels": {TEAM: name}, "annotations": {TICKET_GROUP_ANNOTATION: name}}
-    return {**_head("Ticket", name, where, **meta), "spec": spec}
+    return {**_head("Ticket", name, where, **_marks(name, tickets)), "spec": spec}
 
 
 def template(name: str, tickets: Form) -> Manifest:
     """What the tickets of an order look like."""
-    meta = {"labels": {TEAM: name}, "annotations": {TICKET_GROUP_ANNOTATION: name}}
-    return {"metadata": meta, "spec": tickets.spec()}
+    return {"metadata": _marks(name, tickets), "spec": tickets.spec()}
+
+
+def _marks(name: str, tickets: Form) -> Manifest:
+    """How pods and quotas find tickets."""
+    return {
+        "labels": {TEAM: name, **tickets.tier},
+        "annotations": {TICKET_GROUP_ANNOTATION: name},
+    }
 
 
 def _within(rng: Random, tickets: Form) -> Form:

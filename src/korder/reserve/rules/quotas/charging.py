@@ -22,7 +22,7 @@ from korder.api.reserve import TICKETS, Order
 from korder.api.resources import Resources
 from korder.reserve.rules.orders import strategies
 from korder.reserve.rules.orders.granting import Grant
-from korder.reserve.rules.quotas import charges, ledger, limits, quotastatus, scopes
+from korder.reserve.rules.quotas import charges, ledger, quotastatus, scopes
 from korder.reserve.rules.quotas.scopes import Labels
 from korder.reserve.rules.quotas.tally import Tally
 from korder.reserve.rules.quotas.verdict import Part, Shortfall, Use, Wish, verdict
@@ -107,7 +107,7 @@ def grant(
         short = _enter(view, order, ticket, due, now)
         if short:
             names = frozenset(each.quota for each in short)
-            found = (limits.surely_until(each.quota.spec, now) for each in due)
+            found = (view.tally.surely_until(each.quota, now) for each in due)
             look_at = min((at for at in found if at is not None), default=None)
             told = "; ".join(dict.fromkeys(map(str, short)))
             return _granted(view, made, sheets, now, told, look_at), names

@@ -121,6 +121,8 @@ def next_change(spec: QuotaSpec, instant: datetime) -> datetime | None:
             return None
         if in_force(spec, following) != now:
             return following
+        if _open(spec.time_windows, following) == _open(spec.time_windows, at):
+            return None
         at = following
     return None
 
@@ -153,6 +155,10 @@ class Memory:
         """When other limits will be in force, as far as it can be foreseen."""
         return self._at(instant).change
 
+    def surely_until(self, instant: datetime) -> datetime | None:
+        """Until when the same windows are surely open; None if there are none."""
+        return self._at(instant).until
+
     def _at(self, instant: datetime) -> _Known:
         known = self._known
         if known is None or not known.holds(instant):
@@ -168,9 +174,13 @@ class Memory:
 
 def _counting(all_windows: Iterable[TimeWindow], instant: datetime) -> list[TimeWindow]:
     """The open windows of the highest priority."""
-    opened = [window for window in all_windows if _asked(window, instant)]
+    opened = _open(all_windows, instant)
     highest = max((window.priority for window in opened), default=0)
     return [window for window in opened if window.priority == highest]
+
+
+def _open(all_windows: Iterable[TimeWindow], instant: datetime) -> list[TimeWindow]:
+    return [window for window in all_windows if _asked(window, instant)]
 
 
 def _asked(window: TimeWindow, instant: datetime) -> bool:

@@ -10,7 +10,7 @@ from datetime import datetime
 from korder.api.meta import Key
 from korder.api.plan import Plan
 from korder.api.quota import Quota
-from korder.reserve.rules.quotas import ledger, limits, quotastatus
+from korder.reserve.rules.quotas import ledger, quotastatus
 from korder.reserve.rules.quotas.charging import View
 from korder.reserve.rules.quotas.tally import Tally
 
@@ -38,6 +38,6 @@ def plan(view: View, quota: Quota, now: datetime, never_made: Collection[Key] = 
         Plan()
         .then(*written)
         .tell(*quotastatus.news(quota, status, written))
-        .wake(limits.surely_until(quota.spec, now))
+        .wake(view.tally.surely_until(quota, now))
         .wake(None if wake is None else max(wake, now))
     )

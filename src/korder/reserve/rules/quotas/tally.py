@@ -15,9 +15,9 @@ from korder.api.quota import Quota, ScopeType
 from korder.api.reserve import Order, Ticket
 from korder.api.resources import Resources
 from korder.api.selector import Operator, Requirement
-from korder.reserve.rules.quotas import books, limits, scopes
+from korder.reserve.rules.quotas import books, scopes
 from korder.reserve.rules.quotas.books import Book, Item, Remembered
-from korder.reserve.rules.quotas.limits import InForce
+from korder.reserve.rules.quotas.limits import InForce, Memory
 from korder.reserve.rules.quotas.scopes import Labels, Place
 from korder.reserve.rules.quotas.verdict import Use
 
@@ -79,17 +79,20 @@ class Tally:
 
     def limits(self, quota: Quota, instant: datetime) -> InForce:
         """The limits of a quota at an instant."""
-        book = self._books.get(quota.metadata.name)
-        known = book is not None and book.quota.spec == quota.spec
-        return book.limits.at(instant) if known and book else limits.in_force(quota.spec, instant)
+        return self._calendar(quota).at(instant)
 
     def next_change(self, quota: Quota, instant: datetime) -> datetime | None:
         """When other limits of a quota will be in force."""
+        return self._calendar(quota).next_change(instant)
+
+    def surely_until(self, quota: Quota, instant: datetime) -> datetime | None:
+        """Until when the same windows of a quota are surely open; None if it has none."""
+        return self._calendar(quota).surely_until(instant)
+
+    def _calendar(self, quota: Quota) -> Memory:
         book = self._books.get(quota.metadata.name)
         known = book is not None and book.quota.spec == quota.spec
-        if known and book:
-            return book.limits.next_change(instant)
-        return limits.next_change(quota.spec, instant)
+        return book.limits if known and book else Memory(quota.spec)
 
     def place(self, namespace: str) -> Place:
         """A namespace as it is labelled now."""

@@ -214,7 +214,7 @@ def _difference(old: TicketStatus, new: TicketStatus) -> dict[str, JSON]:
     """A merge patch that names only what changed; what is gone becomes null."""
     said = codec.plain(new)
     return {
-        field.encode_name: said.get(field.encode_name)
-        for field in msgspec.structs.fields(new)
-        if getattr(old, field.name) != getattr(new, field.name)
+        wire: said.get(wire)
+        for name, wire in codec.names(new)
+        if getattr(old, name) != getattr(new, name)
     }

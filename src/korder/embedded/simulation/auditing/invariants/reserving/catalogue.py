@@ -1,4 +1,4 @@
-"""All invariants of orders and tickets; suites add them to those of pods and workloads."""
+"""All invariants of orders, tickets and quotas; suites add them to those of pods and workloads."""
 
 from korder.embedded.simulation.auditing.invariant import CALM, Invariant, Tolerance
 from korder.embedded.simulation.auditing.invariants.reserving import (
@@ -6,9 +6,11 @@ from korder.embedded.simulation.auditing.invariants.reserving import (
     guarding,
     handing,
     making,
+    opening,
     owning,
     resting,
     timing,
+    using,
 )
 
 
@@ -39,6 +41,11 @@ def reserving(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
         making.NamesAreNew(),
         making.NoTicketTooMany(tolerance),
         charging.ChargedFirst(tolerance),
+        using.ChargesFit(),
+        using.UsedIsCounted(tolerance),
+        using.EntriesEnd(tolerance),
+        opening.LimitsAreExact(),
+        opening.WindowsAreKept(tolerance),
         resting.OrdersSettle(),
         resting.NodesAreCovered(),
         resting.NobodyWaitsForWhatIsFree(),

@@ -4,14 +4,14 @@ Counted anew from API objects: the arithmetic of the domain is among what is jud
 of a quota, a label or a limit that has only just changed; use that rises because a ticket comes back after use is nobody's making.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 
-from korder.api import quantity, selector
+from korder.api import duration, quantity
 from korder.api.core import NAMESPACES
 from korder.api.meta import ObjectMeta, controller_of
-from korder.api.quota import QUOTAS, RESERVED_PREFIX, TICKETS_KEY, Quota, ScopeType
-from korder.api.reserve import TICKETS, Order, Ticket
+from korder.api.quota import MAX_DURATION_KEY, ORDERS_KEY, QUOTAS, TICKETS_KEY, Quota, ScopeType
+from korder.api.reserve import ORDER_LABEL, TICKETS, Order, Ticket
 from korder.embedded.simulation.auditing.invariant import (
     CALM,
     Broken,
@@ -19,7 +19,8 @@ from korder.embedded.simulation.auditing.invariant import (
     Invariant,
     Tolerance,
 )
-from korder.embedded.simulation.auditing.invariants.reserving import signs
+from korder.embedded.simulation.auditing.invariants.reserving import counts, signs
+from korder.embedded.simulation.auditing.invariants.waiting import A_MOMENT
 from korder.embedded.simulation.auditing.recent import Recent
 from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
@@ -44,7 +45,7 @@ class ChargedFirst(Invariant):
             return
         for quota in view.of(QUOTAS).all():
             if self._counts(quota, new, view):
-                about = (subject_of(change), _about(quota))
+                about = (subject_of(change), counts.about(quota))
                 for told in (*_uncharged(quota, new), *self._too_many(quota, change, view)):
                     yield Broken(told, about)
 
@@ -60,7 +61,7 @@ class ChargedFirst(Invariant):
         created = quota.metadata.creation_timestamp
         age = view.now - created if created is not None else timedelta()
         settled = view.object(namespace) is None or view.quiet_for(namespace) > self._stale
-        return known and age > self._stale and settled and _means(quota, ticket, view)
+        return known and age > self._stale and settled and counts.means(quota, ticket, view)
 
     def _too_many(self, quota: Quota, change: Change, view: View) -> Iterator[str]:
         limit = _limit(quota)
@@ -70,31 +71,79 @@ class ChargedFirst(Invariant):
         there = sum(
             each.status.phase not in signs.ENDED
             and controller_of(each) is not None
-            and _means(quota, each, view)
+            and counts.means(quota, each, view)
             for each in view.of(TICKETS).all()
         )
         if there > most:
             yield f"it was made as number {there} of {most} that quota {quota.metadata.name} allows"
 
 
-def is_full_for(order: Order, view: View) -> bool:
-    """Whether a quota that means the tickets of an order has no room for one more: then it may have fewer than it promises."""
-    template = order.spec.template
+def is_full_for(order: Order, view: View, since: timedelta = A_MOMENT) -> bool:
+    """Whether a quota that means the tickets of an order has no room for one more, or had none until a moment ago.
+
+    Then the order may have fewer than it promises.
+    """
+    template, meta = order.spec.template, order.metadata
+    labels = {**template.metadata.labels, ORDER_LABEL: meta.name}
     ticket = Ticket(
-        metadata=ObjectMeta(
-            namespace=order.metadata.namespace, labels=dict(template.metadata.labels)
-        ),
-        spec=template.spec,
+        metadata=ObjectMeta(namespace=meta.namespace, labels=labels), spec=template.spec
     )
-    asked = {f"{RESERVED_PREFIX}{name}": said for name, said in template.spec.requests.items()}
     return any(
-        quantity.parse(quota.status.used.get(key, 0)) + quantity.parse(amount)
-        > quantity.parse(quota.status.hard[key])
+        _moved(quota, ticket, view) < since
+        or (counts.means(quota, ticket, view) and _is_short(quota, order, ticket, view))
         for quota in view.of(QUOTAS).all()
-        if _means(quota, ticket, view)
-        for key, amount in {TICKETS_KEY: 1, **asked}.items()
-        if key in quota.status.hard
     )
+
+
+def _moved(quota: Quota, ticket: Ticket, view: View) -> timedelta:
+    """How long ago a quota, or whether it means a ticket, last changed."""
+    namespace = Subject(str(NAMESPACES), "", ticket.metadata.namespace)
+    labelled = quota.spec.scope.type is ScopeType.NAMESPACE_SELECTOR or quota.spec.allocation
+    about = [counts.about(quota)] if counts.means(quota, ticket, view) else []
+    if labelled and view.object(namespace) is not None:
+        about.append(namespace)
+    return min(map(view.quiet_for, about), default=timedelta.max)
+
+
+def _is_short(quota: Quota, order: Order, ticket: Ticket, view: View) -> bool:
+    status = quota.status
+    pairs = [(status.used, status.hard)]
+    inside = set(counts.allocations(quota, ticket, view))
+    pairs += [(e.used, e.hard) for n, e in enumerate(status.allocation) if n in inside]
+    return any(_has_no_room(*pair, ticket) for pair in pairs) or _serves_enough(quota, order, view)
+
+
+def _has_no_room(
+    used: Mapping[str, str | int], hard: Mapping[str, str | int], ticket: Ticket
+) -> bool:
+    if MAX_DURATION_KEY in hard:
+        longest = duration.parse(str(hard[MAX_DURATION_KEY])).timedelta
+        if signs.length_of(ticket) > longest:
+            return True
+    there, allowed = (
+        counts.read(used),
+        counts.read({key: said for key, said in hard.items() if key != MAX_DURATION_KEY}),
+    )
+    return any(
+        there.get(key, 0) + amount > allowed[key]
+        for key, amount in counts.charge(ticket).items()
+        if key in allowed
+    )
+
+
+def _serves_enough(quota: Quota, order: Order, view: View) -> bool:
+    """Whether as many other orders have tickets as may have any."""
+    if ORDERS_KEY not in quota.status.hard:
+        return False
+    owners = {
+        owner.uid
+        for ticket in view.of(TICKETS).all()
+        if ticket.status.phase not in signs.ENDED
+        and counts.means(quota, ticket, view)
+        and (owner := controller_of(ticket)) is not None
+    }
+    allowed = quantity.parse(quota.status.hard[ORDERS_KEY]).nano
+    return (len(owners - {order.metadata.uid}) + 1) * counts.ONE > allowed
 
 
 def _uncharged(quota: Quota, ticket: Ticket) -> Iterator[str]:
@@ -107,22 +156,3 @@ def _limit(quota: Quota) -> int | None:
     """How many tickets a quota says it allows now."""
     said = quota.status.hard.get(TICKETS_KEY)
     return None if said is None else quantity.parse(said).nano // quantity.parse(1).nano
-
-
-def _means(quota: Quota, ticket: Ticket, view: View) -> bool:
-    scope, meta = quota.spec.scope, ticket.metadata
-    match scope.type:
-        case ScopeType.CLUSTER:
-            return True
-        case ScopeType.NAMESPACE_LIST:
-            return meta.namespace in scope.namespaces
-        case ScopeType.NAMESPACE_SELECTOR:
-            found = view.object(Subject(str(NAMESPACES), "", meta.namespace))
-            labels = found.metadata.labels if found is not None else {}
-            return selector.from_struct(scope.namespace_selector).matches(labels)
-        case ScopeType.OBJECT_SELECTOR:
-            return selector.from_struct(scope.object_selector).matches(meta.labels)
-
-
-def _about(quota: Quota) -> Subject:
-    return Subject(str(QUOTAS), "", quota.metadata.name)

@@ -65,7 +65,7 @@ class NamesAreNew(Invariant):
 class NoTicketTooMany(Invariant):
     """Recurring pools and roll-outs make the new before they break the old, so each template and firing is counted for itself.
 
-    What a controller may not have seen yet is how many are wanted now.
+    What a controller may not have seen yet is how many are wanted now, and that a ticket has come back from a pod.
     """
 
     name = "no-ticket-too-many"
@@ -74,6 +74,7 @@ class NoTicketTooMany(Invariant):
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
         self._wanted: Recent[str, int] = Recent(tolerance.stale)
+        self._had: Recent[str, None] = Recent(tolerance.stale)
         self._most: Counter[str] = Counter()
         self._made: dict[str, Counter[str]] = {}
 
@@ -86,7 +87,11 @@ class NoTicketTooMany(Invariant):
         if order is None or order.spec.daemon_set:
             return
         uid, most = order.metadata.uid, self._limit(order, change)
-        alike = [each for each in view.owned(TICKETS, uid) if _counts_with(each, new)]
+        alike = [
+            each
+            for each in view.owned(TICKETS, uid)
+            if _counts_with(each, new) and not self._had.of(each.metadata.uid, change.at)
+        ]
         about = subject_of(change), Subject(str(ORDERS), change.namespace, order.metadata.name)
         if len(alike) > most:
             yield Broken(f"it was made as number {len(alike)} of {most}", about)
@@ -101,6 +106,9 @@ class NoTicketTooMany(Invariant):
             )
 
     def _note(self, change: Change, view: View) -> None:
+        before, after = view.both(TICKETS)
+        if before is not None and after is not None and not _is_free(before) and _is_free(after):
+            self._had.ended(after.metadata.uid, None, change.at)
         old, new = view.both(ORDERS)
         if old is not None and (new is None or signs.wants_replicas(new) != old.spec.replicas):
             self._wanted.ended(old.metadata.uid, signs.wants_replicas(old), change.at)
@@ -127,5 +135,8 @@ def _sort(ticket: Ticket) -> str:
 
 def _counts_with(other: Ticket, new: Ticket) -> bool:
     """Whether a ticket is as good as the new one: unclaimed, to stay, and of the same sort."""
-    free = other.status.phase in signs.OPEN and not other.status.shared_by
-    return free and not signs.is_going(other) and _sort(other) == _sort(new)
+    return _is_free(other) and not signs.is_going(other) and _sort(other) == _sort(new)
+
+
+def _is_free(ticket: Ticket) -> bool:
+    return ticket.status.phase in signs.OPEN and not ticket.status.shared_by

@@ -92,8 +92,8 @@ class NodesAreCovered(Invariant):
     """A claimed ticket may outlast the node's eligibility."""
 
     name = "nodes-are-covered"
-    promise = "At rest an order in DaemonSet mode has one ticket on every eligible node and none elsewhere."
-    reads = (ORDERS, TICKETS, NODES, NAMESPACES)
+    promise = "At rest an order in DaemonSet mode has one ticket on every eligible node, as far as quotas have room, and none elsewhere."
+    reads = (ORDERS, TICKETS, NODES, NAMESPACES, QUOTAS)
 
     def at_rest(self, view: View) -> Iterable[Broken]:
         for order in view.of(ORDERS).all():
@@ -111,13 +111,14 @@ class NodesAreCovered(Invariant):
 
 
 def _coverage(order: Order, live: list[Ticket], view: View) -> Iterable[Broken]:
+    enough = range(2) if charging.is_full_for(order, view) else range(1, 2)
     for node in view.of(NODES).all():
         if view.quiet_for(Subject(str(NODES), "", node.metadata.name)) < A_MOMENT:
             continue
         here = [each for each in live if each.spec.node_name == node.metadata.name]
         free = [each for each in here if each.status.phase in signs.OPEN]
         about = _about(order), Subject(str(NODES), "", node.metadata.name)
-        if _is_eligible(order, node) and len(here) != 1:
+        if _is_eligible(order, node) and len(here) not in enough:
             yield Broken(f"node {node.metadata.name} has {len(here)} tickets instead of one", about)
         elif not _is_eligible(order, node) and free:
             yield Broken(f"node {node.metadata.name} is not eligible and has a ticket", about)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from korder.api import duration, instant
 from korder.api.core import NAMESPACES, PODS
 from korder.api.meta import Key, controller_of
+from korder.api.quota import QUOTAS
 from korder.api.reserve import (
     ORDERS,
     SCHEDULED_TIME_ANNOTATION,
@@ -26,7 +27,8 @@ from korder.embedded.simulation.auditing.invariant import (
     Tolerance,
 )
 from korder.embedded.simulation.auditing.invariants.binding import USER
-from korder.embedded.simulation.auditing.invariants.reserving import signs
+from korder.embedded.simulation.auditing.invariants.reserving import charging, signs
+from korder.embedded.simulation.auditing.invariants.waiting import A_MOMENT
 from korder.embedded.simulation.auditing.punctual import Punctual
 from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
@@ -202,10 +204,9 @@ class FiringsAreKept(Invariant):
     """Judged are orders that fire every so many minutes (`*/n * * * *`): there the judge can count himself."""
 
     name = "firings-are-kept"
-    promise = (
-        "The tickets of a firing are made in its second: never early, and at most a second late."
-    )
+    promise = "The tickets of a firing are made in its second, as far as quotas have room: never early, and at most a second late."
     resources = (ORDERS, TICKETS)
+    reads = (QUOTAS, NAMESPACES)
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
         self._tolerance = tolerance
@@ -245,7 +246,8 @@ class FiringsAreKept(Invariant):
         limit = self._tolerance.latest(view.now) - view.now
         firing = _before(view.now - limit + timedelta(microseconds=2), period)
         made = firing in self._fired.get(order.metadata.uid, ())
-        if _fires(order) and not made and self._edited[order.metadata.uid] < firing:
+        full = charging.is_full_for(order, view, view.now - firing + A_MOMENT)
+        if _fires(order) and not (made or full) and self._edited[order.metadata.uid] < firing:
             yield Broken(f"nothing was made for its firing at {firing:%X}", (subject,))
         yield self._next(order, view.now, subject)
 
