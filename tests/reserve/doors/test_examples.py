@@ -17,6 +17,7 @@ from korder.api.quota import QUOTAS, Quota
 from korder.api.reserve import ORDERS, TICKETS, TicketPhase
 from korder.embedded.fleet import fleet
 from korder.kube import served
+from korder.kube.errors import Forbidden
 from korder.reserve.rules.doors.objects import Admission, doors
 from korder.reserve.rules.doors.site import Site
 from korder.reserve.setup import add_reserve
@@ -166,6 +167,9 @@ async def test_a_team_stays_within_its_quota(clock: Clock) -> None:
         await cluster.edit(NAMESPACES, "default", {"metadata": {"labels": {"team": "backend"}}})
         await there.apply("first-order/order.yaml")
         await cluster.until(QUOTAS, "team-quota", uses("3", "1500m", "3Gi"))
+        with pytest.raises(Forbidden, match="exceeded quota team-quota: tickets used 3 of 50"):
+            await cluster.edit(ORDERS, "my-order", {"spec": {"replicas": 60}})
+        await cluster.edit(QUOTAS, "team-quota", {"spec": {"enforcement": "Wait"}})
         await cluster.edit(ORDERS, "my-order", {"spec": {"replicas": 60}})
         await cluster.until(QUOTAS, "team-quota", uses("40", "20", "40Gi"))
         await cluster.edit(NAMESPACES, "default", {"metadata": {"labels": {"team": None}}})

@@ -9,7 +9,7 @@ from tests.reserve.quotas.quotas import a_quota
 from tests.reserve.scene import Scene, scene
 
 from korder.api import conditions, quantity
-from korder.api.core import NAMESPACES
+from korder.api.core import EVENTS, NAMESPACES
 from korder.api.meta import JSON
 from korder.api.quota import QUOTAS, Quota, QuotaCondition
 from korder.api.reserve import ORDERS, TICKETS, Order, OrderCondition, Reason, Ticket
@@ -281,6 +281,34 @@ async def test_a_window_opens_and_closes_in_time_and_takes_nothing_away(clock: C
         await cluster.until(QUOTAS, "q", lambda q: not is_exceeded(q))
         await cluster.pass_time(5)
         assert len(await tickets(cluster)) == 1
+        events = [e for e in await cluster.all(EVENTS) if e.regarding.kind == QUOTAS.kind]
+        assert {(event.reason, event.note) for event in events} == {
+            ("LimitsChanged", "window rush is open: tickets 2, max-duration 168h0m0s"),
+            ("LimitsChanged", "no window is open: tickets 1, max-duration 168h0m0s"),
+            ("LimitExceeded", "tickets 2 of 1, 1 too much"),
+            ("WithinLimits", "no limit is exceeded any more"),
+        }
+
+
+async def test_who_borrows_uses_what_others_leave_and_the_whole_still_holds(clock: Clock) -> None:
+    allocation: JSON = [
+        {"namespace": "default", "limits": {"tickets": "1"}, "borrow": True},
+        {"namespace": "other", "limits": {"tickets": "3"}},
+    ]
+    quota = a_quota("q", tickets="4").but({"spec": {"allocation": allocation}})
+    async with scene(clock, add_reserve) as cluster:
+        await cluster.client.create(NAMESPACES, {"metadata": {"name": "other"}})
+        await open_quota(cluster, quota)
+        await cluster.put(wanting("o", 3))
+        await cluster.until(ORDERS, "o", lambda o: o.status.available_replicas == 3)
+        await cluster.put(wanting("p", 3).in_namespace("other"))
+        order = await cluster.until(ORDERS, "p", is_short, "other")
+        assert "quota q: tickets used 4 of 4, requested 1" in str(order.status.conditions)
+        found = await cluster.until(QUOTAS, "q", used(tickets="4"))
+        assert [part.used["tickets"] for part in found.status.allocation] == ["3", "1"]
+        assert not is_exceeded(found)
+        await cluster.delete(ORDERS, "o")
+        await cluster.until(ORDERS, "p", lambda o: o.status.available_replicas == 3, "other")
 
 
 async def _edge(cluster: Scene, window: str) -> datetime:

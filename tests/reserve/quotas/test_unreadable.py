@@ -8,6 +8,7 @@ from korder.api import conditions
 from korder.api.quota import QUOTAS, QuotaCondition
 from korder.api.reserve import ORDERS
 from korder.reserve.rules.quotas import limits
+from korder.reserve.rules.telling import explainquotas
 from korder.reserve.setup import add_reserve
 from korder.runtime.clock import Clock
 
@@ -19,6 +20,14 @@ def test_a_limit_that_cannot_be_read_is_nothing() -> None:
         "tickets": "2",
         "max-duration": "0s",
     }
+
+
+def test_the_limit_is_named_to_whoever_asks() -> None:
+    quota = a_quota("q", reserved_cpu="1h30m").build()
+    assert (
+        "Nobody can read spec.hard.reserved.cpu:"
+        " it must be a quantity such as 20, 500m or 40Gi, not 1h30m."
+    ) in explainquotas.explain(quota, MONDAY).facts
 
 
 async def test_an_order_waits_and_the_quota_says_what_is_wrong(clock: Clock) -> None:

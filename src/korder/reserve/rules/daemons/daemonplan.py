@@ -122,6 +122,7 @@ def _written(
         .then(*grant.made)
         .tell(*deeds.told_with(written, (*times.notices, *_replicas_ignored(order))))
         .tell(*deeds.told_made(order, grant.made), *deeds.told_short(order, grant.short))
+        .tell(*grant.told)
         .tell(*deeds.told_gone(order, work.unwanted, work.why))
         .tell(*deeds.told_gone(order, work.outdated, "of an old template"))
         .wake(next_at)

@@ -18,10 +18,11 @@ from korder.reserve.rules.doors.conditions import ANNOTATIONS
 
 
 class Demand(NamedTuple):
-    """An expression that must hold, and what to say when it does not."""
+    """An expression that must hold, and what to say when it does not; `tell` says it with names and values, in CEL."""
 
     cel: str
     message: str
+    tell: str = ""
 
 
 def _has(word: str) -> str:

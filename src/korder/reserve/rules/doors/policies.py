@@ -4,12 +4,13 @@
 no calendar, so the advice that a webhook gives about a schedule is given by the order's conditions alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from korder.api.meta import JSON
+from korder.api.quota import QUOTAS
 from korder.api.reserve import GROUP, SCHEDULING_GATE, VERSION
-from korder.reserve.rules.doors import conditions, expressions
+from korder.reserve.rules.doors import conditions, expressions, quotaexpressions
 from korder.reserve.rules.doors.conditions import Condition
 from korder.reserve.rules.doors.expressions import Demand
 from korder.reserve.rules.doors.site import Site, meta
@@ -24,10 +25,16 @@ class _Scope(NamedTuple):
     version: str
     operations: tuple[str, ...]
     resources: tuple[str, ...]
+    scope: str = "Namespaced"
 
 
 _PODS = _Scope("", "v1", ("CREATE",), ("pods",))
 _OURS = _Scope(GROUP, VERSION, ("CREATE", "UPDATE"), ("orders", "tickets"))
+_QUOTAS = _Scope(GROUP, VERSION, ("CREATE", "UPDATE"), ("quotas",), "Cluster")
+_SHOWN_QUOTAS: dict[str, JSON] = {
+    "paramKind": {"apiVersion": f"{GROUP}/{VERSION}", "kind": QUOTAS.kind}
+}
+_ALL: JSON = {"selector": {}, "parameterNotFoundAction": "Allow"}
 _MARK = f"Object{{spec: Object.spec{{schedulingGates: [Object.spec.schedulingGates{{name: '{SCHEDULING_GATE}'}}]}}}}"
 
 
@@ -55,12 +62,56 @@ def policies(place: Site) -> tuple[dict[str, JSON], ...]:
             _looked_at(_PODS, others, conditions.CLAIMS),
             expressions.ADVICE_ON_PODS,
             "Warn",
+            "Ignore",
         ),
         *_judged(
             "korder-orders-advice",
             _looked_at(_OURS._replace(resources=("orders",)), others, conditions.CHANGES),
             expressions.ADVICE_ON_ORDERS,
             "Warn",
+            "Ignore",
+        ),
+        *_of_quotas(others),
+    )
+
+
+def _of_quotas(others: Condition) -> tuple[dict[str, JSON], ...]:
+    """What is said to quotas, and by them: each of them is shown to the policies that have it as their parameter.
+
+    What cannot be computed is refused, unless it is only advice, as it is what they say to orders and tickets.
+    """
+    changes = conditions.CHANGES
+    second = _looked_at(_QUOTAS, others, changes, quotaexpressions.OF_CLUSTER)
+    beyond = _looked_at(_OURS, others, changes)
+    return (
+        *_judged(
+            "korder-quotas",
+            _looked_at(_QUOTAS, others, changes),
+            quotaexpressions.OF_QUOTAS,
+            variables=quotaexpressions.LIMITS,
+        ),
+        *_judged(
+            "korder-quotas-advice",
+            _looked_at(_QUOTAS, others, changes),
+            quotaexpressions.ADVICE_ON_QUOTAS,
+            "Warn",
+            "Ignore",
+            variables=quotaexpressions.LIMITS,
+        ),
+        *_judged(
+            "korder-quotas-once",
+            {**_SHOWN_QUOTAS, **second},
+            quotaexpressions.ONE_FOR_THE_CLUSTER,
+            paramRef=_ALL,
+        ),
+        *_judged(
+            "korder-quotas-beyond",
+            {**_SHOWN_QUOTAS, **beyond},
+            quotaexpressions.BEYOND,
+            failure="Ignore",
+            reason="Forbidden",
+            variables=quotaexpressions.ASKED,
+            paramRef=_ALL,
         ),
     )
 
@@ -71,7 +122,7 @@ def _looked_at(scope: _Scope, *chosen: Condition) -> dict[str, JSON]:
         "apiVersions": [scope.version],
         "operations": list(scope.operations),
         "resources": list(scope.resources),
-        "scope": "Namespaced",
+        "scope": scope.scope,
     }
     return {
         "matchConstraints": {"resourceRules": [rule]},
@@ -80,20 +131,29 @@ def _looked_at(scope: _Scope, *chosen: Condition) -> dict[str, JSON]:
 
 
 def _judged(
-    name: str, looked_at: dict[str, JSON], demands: Sequence[Demand], action: str = "Deny"
+    name: str,
+    looked_at: dict[str, JSON],
+    demands: Sequence[Demand],
+    action: str = "Deny",
+    failure: str = "Fail",
+    reason: str = "Invalid",
+    variables: Mapping[str, str] = expressions.VARIABLES,
+    **binding: JSON,
 ) -> tuple[dict[str, JSON], ...]:
-    validations: list[JSON] = [
-        {"expression": each.cel, "message": each.message} for each in demands
-    ]
-    # What cannot be computed is refused, unless it is only advice.
-    failure = "Fail" if action == "Deny" else "Ignore"
+    validations: list[JSON] = [_validation(each, reason) for each in demands]
     spec = {**looked_at, "failurePolicy": failure, "validations": validations}
-    variables: list[JSON] = [
-        {"name": name, "expression": cel} for name, cel in expressions.VARIABLES.items()
-    ]
     if any("variables." in each.cel for each in demands):
-        spec["variables"] = variables
-    return _bound("Validating", name, spec, validationActions=[action])
+        spec["variables"] = [{"name": name, "expression": cel} for name, cel in variables.items()]
+    return _bound("Validating", name, spec, validationActions=[action], **binding)
+
+
+def _validation(demand: Demand, reason: str) -> dict[str, JSON]:
+    said: dict[str, JSON] = {
+        "expression": demand.cel,
+        "message": demand.message,
+        "reason": reason,
+    }
+    return {**said, "messageExpression": demand.tell} if demand.tell else said
 
 
 def _bound(

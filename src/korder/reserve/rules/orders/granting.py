@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from korder.api.plan import Create, Patch
+from korder.api.plan import Create, Notice, Patch
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,14 @@ class Grant:
         charges: What must be written before, one after the other.
         short: Why the others may not, if there are others.
         look_at: When to ask again, if nothing else happens before.
+        told: What there is to be told of the quotas that were charged.
     """
 
     made: tuple[Create, ...]
     charges: tuple[Patch, ...] = ()
     short: str = ""
     look_at: datetime | None = None
+    told: tuple[Notice, ...] = ()
 
 
 Granting = Callable[[Sequence[Create]], Grant]

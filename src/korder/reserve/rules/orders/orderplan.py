@@ -223,7 +223,7 @@ def _written(picture: Picture, books: Books) -> Plan:
         .then(*grant.made)
         .tell(*deeds.told_with(written, said))
         .tell(*deeds.told_made(order, grant.made), *_told_gone(order, books))
-        .tell(*deeds.told_short(order, grant.short))
+        .tell(*deeds.told_short(order, grant.short), *grant.told)
         .wake(next_at)
         .wake(grant.look_at)
         .wake(books.times.look_at)

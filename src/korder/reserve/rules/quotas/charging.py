@@ -15,7 +15,7 @@ import msgspec
 
 from korder.api import codec, quantity, resources
 from korder.api.meta import JSON, Key, controller_of, key_of
-from korder.api.plan import Create, Patch
+from korder.api.plan import Create, Notice, Patch
 from korder.api.quantity import Quantity
 from korder.api.quota import MOST_PENDING, ORDERS_KEY, PendingTicket, Quota
 from korder.api.reserve import TICKETS, Order
@@ -124,12 +124,15 @@ def _granted(
     look_at: datetime | None = None,
 ) -> Grant:
     writes: list[Patch] = []
+    told: list[Notice] = []
     for _, sheet in sorted(sheets.items()):
         if sheet.touched:
             entries = tuple(sheet.entries.values())
             status = quotastatus.status_of(sheet.quota, view.tally, entries, now, view.shown)
-            writes += quotastatus.report(sheet.quota, status)
-    return Grant(tuple(made), tuple(writes), short, look_at)
+            written = quotastatus.report(sheet.quota, status)
+            writes += written
+            told += quotastatus.news(sheet.quota, status, written)
+    return Grant(tuple(made), tuple(writes), short, look_at, tuple(told))
 
 
 def _read(step: Create) -> _Wanted:

@@ -1,10 +1,11 @@
 """What is said about a quota: what is used, what is allowed now, and whether that is too much.
 
-`charging` and `quotaplan` write it; both write all of it, so that whoever reads a quota reads one consistent count. Exceeded says since when
+`charging` and `quotaplan` write it; both write all of it and tell its news, so that whoever reads a quota reads one consistent count. Exceeded says since when
 and by how much; falling limits take nothing away from anybody.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from korder.api import codec, conditions, quantity, resources
 from korder.api.conditions import Condition, Status
 from korder.api.meta import JSON, key_of
-from korder.api.plan import Patch
+from korder.api.plan import EventType, Notice, Patch
 from korder.api.quota import (
     QUOTAS,
     AllocationStatus,
@@ -142,3 +143,32 @@ def report(quota: Quota, status: QuotaStatus) -> tuple[Patch, ...]:
 def _replacing(before: Iterable[str], after: Mapping[str, JSON]) -> dict[str, JSON]:
     """A map in the place of another: a merge keeps what is not taken away by name."""
     return {**dict.fromkeys(before, None), **after}
+
+
+def news(quota: Quota, status: QuotaStatus, written: Sequence[Patch]) -> list[Notice]:
+    """Tells of limits that other windows have changed, and of use that has come to be too much or is no longer, once it is written."""
+    (step,) = written or (None,)
+    return [replace(notice, after=step) for notice in _told(quota, status)]
+
+
+def _told(quota: Quota, status: QuotaStatus) -> list[Notice]:
+    told = []
+    before = quota.status
+    if before.hard and before.active_time_window != status.active_time_window:
+        now = f"window {status.active_time_window}" if status.active_time_window else "no window"
+        listed = ", ".join(f"{key} {limit}" for key, limit in status.hard.items())
+        told.append(_notice(quota, QuotaReason.LIMITS_CHANGED, f"{now} is open: {listed}"))
+    exceeds = conditions.find(status.conditions, QuotaCondition.EXCEEDED)
+    was = conditions.is_true(before.conditions, QuotaCondition.EXCEEDED)
+    if exceeds is not None and conditions.is_true((exceeds,), QuotaCondition.EXCEEDED) is not was:
+        if was:
+            told.append(_notice(quota, QuotaReason.WITHIN_LIMITS, "no limit is exceeded any more"))
+        else:
+            told.append(_notice(quota, QuotaReason.EXCEEDED, exceeds.message, EventType.WARNING))
+    return told
+
+
+def _notice(
+    quota: Quota, reason: QuotaReason, note: str, kind: EventType = EventType.NORMAL
+) -> Notice:
+    return Notice(QUOTAS, quota, reason.value, note, kind)

@@ -11,6 +11,7 @@ from fractions import Fraction
 from korder.api import conditions, duration, instant, quantity
 from korder.api.quota import MAX_DURATION_KEY, Quota, QuotaCondition, ScopeType
 from korder.reserve.rules.quotas import ledger, limits, timeline
+from korder.reserve.rules.quotas.soundness import wrongs
 from korder.reserve.rules.telling.explaining import Explanation, shortened
 
 Row = tuple[str, str, str, str, str]
@@ -26,6 +27,7 @@ def explain(quota: Quota, now: datetime) -> Explanation:
     facts = [f"Tickets that are charged before they are made: {waiting}."] if waiting else []
     if not ledger.is_open(quota):
         facts.append("It does not count yet: does `korder manager` run?")
+    facts += [f"Nobody can read {each.field}: it {each.message}." for each in wrongs(quota.spec)]
     told = standing(quota, now)
     return Explanation(f"It {told}.", tuple(facts), TITLES, shortened(rows(quota, now)))
 

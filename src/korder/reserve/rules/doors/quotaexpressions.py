@@ -1,0 +1,215 @@
+"""What quotas say at the door, in CEL: to quotas themselves, and to orders and tickets that go beyond one.
+
+`policies` makes admission policies of it, where no webhook is asked. A policy is shown every quota as its parameter, with what its status said
+last: that is a breath old, as the count of a webhook's replica is, and the ledger has the last word here as there. CEL cannot multiply
+quantities, so sums of resources are compared as numbers with a little tolerance: nothing is refused that fits. Allocations, and
+orders in DaemonSet mode, whose nodes a policy cannot count, are left to the ledger.
+"""
+
+from korder.api.quota import (
+    MAX_DURATION_KEY,
+    ORDERS_KEY,
+    RESERVED_PREFIX,
+    TICKETS_KEY,
+    Enforcement,
+    ScopeType,
+)
+from korder.api.reserve import DEFAULT_DURATION
+from korder.reserve.rules.doors.conditions import Condition
+from korder.reserve.rules.doors.expressions import Demand
+
+OF_CLUSTER = Condition("for-the-whole-cluster", f"object.spec.scope.type == '{ScopeType.CLUSTER}'")
+"""Quotas of which there can be only one."""
+
+LIMITS = {
+    "limits": "(has(object.spec.hard) ? [object.spec.hard] : [])"
+    " + (has(object.spec.timeWindows) ? object.spec.timeWindows.filter(each, has(each.hard)).map(each, each.hard) : [])"
+    " + (has(object.spec.allocation) ? object.spec.allocation.map(each, each.limits) : [])",
+}
+"""All limits that a quota has."""
+
+
+def _wrong(key: str, holds: str, told: str) -> Demand:
+    """A demand on each limit, and a sentence that names the first that does not meet it."""
+    bad = f"variables.limits.map(one, one.filter(key, {key} && !({holds})).map(key, key + ' ' + string(one[key])))"
+    return Demand(
+        f"variables.limits.all(one, one.all(key, !({key}) || {holds}))",
+        told,
+        f"{bad}.filter(found, size(found) > 0)[0][0] + ': {told}'",
+    )
+
+
+_AMOUNT = f"key != '{MAX_DURATION_KEY}'"
+_COUNTED = f"(key == '{ORDERS_KEY}' || key == '{TICKETS_KEY}') && isQuantity(string(one[key]))"
+OF_QUOTAS = (
+    _wrong(
+        _AMOUNT,
+        "isQuantity(string(one[key]))",
+        "every limit but max-duration must be a quantity such as 20, 500m or 40Gi",
+    ),
+    _wrong(
+        _COUNTED,
+        "quantity(string(one[key])).isInteger()",
+        "a limit of orders or tickets must be a whole number",
+    ),
+    _wrong(
+        f"key == '{RESERVED_PREFIX}'", "false", "a limit must name a resource, such as reserved.cpu"
+    ),
+)
+
+_KNOWN = f"key == '{ORDERS_KEY}' || key == '{TICKETS_KEY}' || key == '{MAX_DURATION_KEY}' || key.startsWith('{RESERVED_PREFIX}')"
+_PARTS = "object.spec.allocation.filter(part, key in part.limits).map(part, quantity(string(part.limits[key])).asApproximateFloat())"
+_OVER = (
+    f"key != '{MAX_DURATION_KEY}' && {_PARTS}.sum()"
+    " > quantity(string(object.spec.hard[key])).asApproximateFloat() * 1.000000001"
+)
+ADVICE_ON_QUOTAS = (
+    _wrong(
+        f"!({_KNOWN})",
+        "false",
+        "limits nothing: use orders, tickets, reserved.<resource> or max-duration",
+    ),
+    Demand(
+        f"!has(object.spec.hard) || !has(object.spec.allocation) || !object.spec.hard.exists(key, {_OVER})",
+        "spec.allocation adds up to more than spec.hard allows: not everybody can use his part at the same time",
+        f"'spec.allocation: ' + object.spec.hard.filter(key, {_OVER})[0]"
+        " + ' adds up to more than spec.hard allows: not everybody can use his part at the same time'",
+    ),
+)
+"""What is odd in a quota and not wrong."""
+
+ONE_FOR_THE_CLUSTER = (
+    Demand(
+        f"params.metadata.name == object.metadata.name || params.spec.scope.type != '{ScopeType.CLUSTER}'",
+        "spec.scope.type must be another than Cluster: there is a quota for the whole cluster already",
+        "'spec.scope.type must be another than Cluster: quota ' + params.metadata.name"
+        " + ' is for the whole cluster already; change that one instead'",
+    ),
+)
+
+
+def _selects(selector: str, labels: str) -> str:
+    there = f"each.key in {labels} && {labels}[each.key] in each.values"
+    return (
+        f"(!has({selector}.matchLabels) || {selector}.matchLabels.all(key,"
+        f" key in {labels} && {labels}[key] == {selector}.matchLabels[key]))"
+        f" && (!has({selector}.matchExpressions) || {selector}.matchExpressions.all(each,"
+        f" each.operator == 'In' ? {there} : each.operator == 'NotIn' ? !({there})"
+        f" : each.operator == 'Exists' ? each.key in {labels} : !(each.key in {labels})))"
+    )
+
+
+def _means(labels: str) -> str:
+    scope = "params.spec.scope"
+    return (
+        f"{scope}.type == '{ScopeType.CLUSTER}'"
+        f" || ({scope}.type == '{ScopeType.NAMESPACE_LIST}' && request.namespace in {scope}.namespaces)"
+        f" || ({scope}.type == '{ScopeType.NAMESPACE_SELECTOR}'"
+        f" && {_selects(f'{scope}.namespaceSelector', 'variables.placeLabels')})"
+        f" || ({scope}.type == '{ScopeType.OBJECT_SELECTOR}'"
+        f" && {_selects(f'{scope}.objectSelector', labels)})"
+    )
+
+
+def _labels(meta: str) -> str:
+    return f"(has({meta}.labels) ? {meta}.labels : {{}})"
+
+
+def _replicas(spec: str) -> str:
+    """How many tickets; none in DaemonSet mode, where nobody can tell here."""
+    return f"(has({spec}.daemonSet) && {spec}.daemonSet ? 0 : has({spec}.replicas) ? {spec}.replicas : 1)"
+
+
+def _requests(ticket: str) -> str:
+    return f"(has({ticket}.resources) && has({ticket}.resources.requests) ? {ticket}.resources.requests : {{}})"
+
+
+def _length(ticket: str) -> str:
+    return (
+        f"duration(has({ticket}.window) ? {ticket}.window.duration"
+        f" : has({ticket}.duration) ? {ticket}.duration : '{DEFAULT_DURATION}')"
+    )
+
+
+def _number(text: str) -> str:
+    return f"quantity(string({text})).asApproximateFloat()"
+
+
+_ORDER = "request.resource.resource == 'orders'"
+_NEW = "request.operation == 'CREATE'"
+ASKED = {
+    "ticket": f"{_ORDER} ? object.spec.template.spec : object.spec",
+    "before": f"{_NEW} ? object.spec : {_ORDER} ? oldObject.spec.template.spec : oldObject.spec",
+    "count": f"{_ORDER} ? {_replicas('object.spec')} : 1",
+    "counted": f"{_NEW} ? 0 : {_ORDER} ? {_replicas('oldObject.spec')} : 1",
+    "requests": _requests("variables.ticket"),
+    "requested": _requests("variables.before"),
+    "placeLabels": _labels("namespaceObject.metadata"),
+    "ownLabels": _labels("object.metadata"),
+    "ticketLabels": f"!({_ORDER}) ? variables.ownLabels : has(object.spec.template.metadata)"
+    f" ? {_labels('object.spec.template.metadata')} : {{}}",
+    "meansOrder": f"{_ORDER} && ({_means('variables.ownLabels')})",
+    "meansTickets": _means("variables.ticketLabels"),
+    "hard": "has(params.status) && has(params.status.hard) ? params.status.hard : {}",
+    "used": "has(params.status) && has(params.status.used) ? params.status.used : {}",
+    "refuses": f"!has(params.spec.enforcement) || params.spec.enforcement == '{Enforcement.REFUSE}'",
+}
+"""What is asked, what was there before, and what the quota that is looked at says to such things."""
+
+_TOLERANCE = "1.000000001"
+
+
+def _room(key: str, asked: str) -> str:
+    used = f"({key} in variables.used ? {_number(f'variables.used[{key}]')} : 0.0)"
+    return f"{used} + {asked} <= {_number(f'variables.hard[{key}]')} * {_TOLERANCE}"
+
+
+def _told(key: str, asked: str) -> str:
+    used = f"({key} in variables.used ? string(variables.used[{key}]) : '0')"
+    return (
+        f"'exceeded quota ' + params.metadata.name + ': ' + {key} + ' used ' + {used}"
+        f" + ' of ' + string(variables.hard[{key}]) + ', requested ' + {asked}"
+    )
+
+
+_MORE = "double(variables.count - variables.counted)"
+_LONGEST = f"variables.hard['{MAX_DURATION_KEY}']"
+
+
+def _counted(key: str, means: str, asked: str) -> Demand:
+    """A demand on a count."""
+    word = f"'{key}'"
+    return Demand(
+        f"!variables.refuses || !({means}) || !({word} in variables.hard) || {asked} <= 0.0"
+        f" || {_room(word, asked)}",
+        f"a quota has no room for more {key}",
+        _told(word, f"string(int({asked}))"),
+    )
+
+
+_OF_RESOURCE = (
+    f"{_number('variables.requests[name]')} * double(variables.count)"
+    f" - (name in variables.requested ? {_number('variables.requested[name]')} : 0.0) * double(variables.counted)"
+)
+_HELD = f"('{RESERVED_PREFIX}' + name)"
+_FITS = (
+    f"!({_HELD} in variables.hard) || {_OF_RESOURCE} <= 0.0 || {_room(_HELD, f'({_OF_RESOURCE})')}"
+)
+BEYOND = (
+    _counted(ORDERS_KEY, f"variables.meansOrder && {_NEW}", "1.0"),
+    _counted(TICKETS_KEY, "variables.meansTickets", _MORE),
+    Demand(
+        f"!variables.refuses || !variables.meansTickets || variables.requests.all(name, {_FITS})",
+        "a quota has no room for what the tickets reserve",
+        f"variables.requests.filter(name, !({_FITS})).map(name, {_told(_HELD, f'string({_OF_RESOURCE})')})[0]",
+    ),
+    Demand(
+        f"!variables.meansTickets || !('{MAX_DURATION_KEY}' in variables.hard)"
+        f" || {_length('variables.ticket')} <= duration(string({_LONGEST}))"
+        f" || (!({_NEW}) && {_length('variables.ticket')} <= {_length('variables.before')})",
+        "a quota allows no hold of this length",
+        f"'exceeded quota ' + params.metadata.name + ': {MAX_DURATION_KEY} is ' + string({_LONGEST})"
+        f" + ', requested ' + string({_length('variables.ticket')})",
+    ),
+)
+"""What an order or a ticket asks for that was not there before must have room in a quota that refuses."""
