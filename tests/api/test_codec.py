@@ -4,6 +4,7 @@ import pytest
 from korder.api import codec
 from korder.api.core import Pod
 from korder.api.meta import JSON, Base, ObjectMeta
+from korder.api.reserve import Ticket
 from korder.api.workloads import Deployment
 
 
@@ -74,3 +75,48 @@ def test_a_wrong_type_is_refused_with_the_path_of_the_field(read: object) -> Non
 def test_what_is_not_json_is_refused() -> None:
     with pytest.raises(msgspec.DecodeError):
         codec.decode('{"size": ', Box)
+
+
+def a_ticket(name: str, **requests: str) -> Ticket:
+    body: JSON = {
+        "metadata": {"name": name, "labels": {"team": "red"}},
+        "spec": {"duration": "24h", "resources": {"requests": dict(requests)}},
+    }
+    return codec.convert(body, Ticket)
+
+
+def test_what_is_equal_in_two_structs_is_kept_once_and_nothing_else_changes() -> None:
+    first, second = a_ticket("a", cpu="1"), a_ticket("b", cpu="1")
+    codec.share(second, first)
+    assert second == a_ticket("b", cpu="1")
+    assert second.spec is first.spec
+    assert second.metadata.labels is first.metadata.labels
+    assert second.metadata is not first.metadata
+
+
+def test_what_differs_is_looked_into_for_equal_parts() -> None:
+    first, second = a_ticket("a", cpu="1"), a_ticket("b", cpu="2")
+    codec.share(second, first)
+    assert second == a_ticket("b", cpu="2")
+    assert second.spec.lifecycle is first.spec.lifecycle
+
+
+@pytest.mark.parametrize(
+    ("mine", "other"),
+    [
+        pytest.param(1, True, id="a number and true"),
+        pytest.param({"a": [0]}, {"a": [False]}, id="the same, further inside"),
+        pytest.param(1, 1.0, id="two ways to write a number"),
+    ],
+)
+def test_what_only_python_takes_for_equal_stays_as_it_was_read(mine: JSON, other: JSON) -> None:
+    box = Box(lid=mine)
+    codec.share(box, Box(lid=other))
+    assert msgspec.json.encode(box) == msgspec.json.encode(Box(lid=mine))
+
+
+@pytest.mark.parametrize("other", [None, 3, Box(), "text"], ids=repr)
+def test_nothing_is_shared_with_something_else(other: object) -> None:
+    ticket = a_ticket("a")
+    codec.share(ticket, other)
+    assert ticket == a_ticket("a")

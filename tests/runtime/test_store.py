@@ -51,6 +51,22 @@ def test_an_index_added_late_knows_what_is_there(store: Store[Object]) -> None:
     assert names(store.reader.where("tier", "gold")) == ["a"]
 
 
+def test_neighbours_and_successors_keep_what_is_equal_once(store: Store[Object]) -> None:
+    first, second, later = (
+        an_object("a", 1, app="x"),
+        an_object("b", 2, app="x"),
+        an_object("a", 3, app="x"),
+    )
+    for obj in (first, second, later):
+        store.apply(obj)
+    assert second.metadata.labels is first.metadata.labels
+    assert later.metadata.labels is first.metadata.labels
+    assert (second, later) == (an_object("b", 2, app="x"), an_object("a", 3, app="x"))
+    listed = [an_object("a", 4, app="x"), an_object("c", 5, app="x")]
+    store.replace(listed, "6")
+    assert all(obj.metadata.labels is first.metadata.labels for obj in listed)
+
+
 def test_a_relist_reports_exactly_the_differences(store: Store[Object]) -> None:
     same, changed, gone = an_object("same", 1), an_object("changed", 2), an_object("gone", 3)
     for obj in (same, changed, gone):

@@ -5,7 +5,8 @@ which shows the same version a little later, confirms it. Versions of one resour
 Kubernetes guarantees: an assumed object is never replaced by an older one and never outlives a newer truth. A deletion
 that the server has confirmed hides exactly that UID until the watch has caught up.
 
-Nothing is ever evicted: a cache that is taken for the state of the world must hold all of it.
+Nothing is ever evicted: a cache that is taken for the state of the world must hold all of it. What is equal in an object and in
+its earlier self, or in the one that came before it, is held once.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import structlog
 
+from korder.api import codec
 from korder.api.meta import HasMetadata, Key
 
 log = structlog.get_logger(__name__)
@@ -114,6 +116,8 @@ class Store(Generic[T]):
         self._assumed: dict[str, int] = {}
         """Names and versions of our own writes that the watch has not shown yet."""
         self._gone: set[str] = set()
+        self._last: T | None = None
+        """The newcomer before the next one: neighbours are often made from one template."""
         for name, index in (indexes or {}).items():
             self.add_index(name, index)
 
@@ -195,11 +199,14 @@ class Store(Generic[T]):
         filed = self._values(obj)
         entry = self.entries.get(place)
         if entry is None:
+            codec.share(obj, self._last)
+            self._last = obj
             self.entries[place] = entry = _Entry(obj, version, filed)
             self._file(place, entry)
             return Change(None, obj)
         if entry.version >= version:
             return None
+        codec.share(obj, entry.obj)
         if entry.filed != filed:
             self._unfile(place, entry)
             entry.filed = filed
@@ -217,6 +224,10 @@ class Store(Generic[T]):
         self.newest = max(self.newest, version)
 
     def _swap(self, objects: Mapping[str, T]) -> None:
+        for place, obj in objects.items():
+            known = self.entries.get(place)
+            codec.share(obj, self._last if known is None else known.obj)
+            self._last = obj
         self.entries = {p: _Entry(o, version_of(o), self._values(o)) for p, o in objects.items()}
         self.buckets = {name: {} for name in self._indexes}
         for place, entry in self.entries.items():

@@ -25,7 +25,8 @@ from korder.runtime.manager import Manager
 SCHEDULER_LEASE = Key("kube-system", "kube-scheduler")
 HANDED_OVER = "handovers.node"
 """Index of tickets: by the node on which they are handed over."""
-_GUARDED = "handovers.ticket"
+GUARDED = "handovers.ticket"
+"""Index of pods: guardians by the UID of their ticket."""
 _ALL = ""
 
 
@@ -41,7 +42,7 @@ class HandOvers:
         only = Scope(SCHEDULER_LEASE.namespace, fields=f"metadata.name={SCHEDULER_LEASE.name}")
         self._leases = manager.informers.of(LEASES, only)
         self._pods.add_index(BY_NODE, by_node)
-        self._pods.add_index(_GUARDED, _guarded)
+        self._pods.add_index(GUARDED, guarded)
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
         self._tickets.add_index(HANDED_OVER, handed_over)
         controller = manager.controller("handovers", self._turn)
@@ -69,7 +70,7 @@ class HandOvers:
 
     async def _member(self, ticket: Ticket) -> Member:
         pod = await self._claimant(ticket)
-        guardians = tuple(self._pods.reader.where(_GUARDED, ticket.metadata.uid))
+        guardians = tuple(self._pods.reader.where(GUARDED, ticket.metadata.uid))
         name = self._free_name(ticket)
         if pod is None:
             return Member(ticket, None, guardians, free_name=name)
@@ -121,7 +122,7 @@ def handed_over(ticket: Ticket) -> Iterable[Hashable]:
         yield _ALL
 
 
-def _guarded(pod: Pod) -> Iterable[Hashable]:
+def guarded(pod: Pod) -> Iterable[Hashable]:
     """Index: the ticket whose guardian a pod is."""
     owner = controller_of(pod)
     return (owner.uid,) if owner is not None and owner.kind == TICKETS.kind else ()

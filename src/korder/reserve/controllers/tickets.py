@@ -14,7 +14,7 @@ from korder.api.meta import HasMetadata, Key, Kind, controller_of, key_of, owned
 from korder.api.plan import NOTHING, Create, Plan, Step
 from korder.api.reserve import TICKETS, PodReference, Ticket, TicketPhase
 from korder.kube.errors import ApiError, NotFound
-from korder.reserve.controllers.handovers import HANDED_OVER, handed_over
+from korder.reserve.controllers.handovers import GUARDED, HANDED_OVER, guarded, handed_over
 from korder.reserve.controllers.renewing import Renewing
 from korder.reserve.rules.tickets import guardian, ticketplan
 from korder.reserve.rules.tickets.guardian import Options
@@ -25,8 +25,6 @@ from korder.runtime.store import Change
 
 T = TypeVar("T", bound=HasMetadata)
 
-OF_TICKET = "tickets.guardian"
-"""Index of pods: guardians by the UID of their ticket."""
 BY_USER = "tickets.user"
 """Index of tickets: by the UIDs of the pods that have claimed them."""
 BY_NODE = "tickets.node"
@@ -54,7 +52,7 @@ class Tickets:
         self._tickets.add_index(BY_USER, _users)
         self._tickets.add_index(BY_NODE, _node_of)
         self._tickets.add_index(HANDED_OVER, handed_over)
-        self._pods.add_index(OF_TICKET, _ticket_uid)
+        self._pods.add_index(GUARDED, guarded)
         self._controller = manager.controller(
             "tickets", self._turn, workers=32, refused=self._refused
         )
@@ -81,7 +79,7 @@ class Tickets:
         ticket = self._tickets.reader.get(key)
         if ticket is None:
             return NOTHING
-        guardians = tuple(self._pods.reader.where(OF_TICKET, ticket.metadata.uid))
+        guardians = tuple(self._pods.reader.where(GUARDED, ticket.metadata.uid))
         if await self._is_behind(ticket, guardians):
             return Plan().wake(now + _CATCH_UP)
         picture = Picture(
@@ -170,11 +168,6 @@ def _users(ticket: Ticket) -> Iterable[str]:
 
 def _node_of(ticket: Ticket) -> Iterable[str]:
     return (ticket.status.node_name,) if ticket.status.node_name else ()
-
-
-def _ticket_uid(pod: Pod) -> Iterable[str]:
-    owner = controller_of(pod)
-    return (owner.uid,) if owner is not None and owner.kind == TICKETS.kind else ()
 
 
 def _same(old: Node, new: Node) -> bool:
