@@ -190,7 +190,9 @@ class _Intake(Generic[T]):
             if self._state is not None:
                 yield from self._gather(self._state, event)
             else:
-                yield from _change(event)
+                change = _change(event)
+                if change is not None:
+                    yield change
 
     def _gather(self, state: dict[Key, T], event: WatchEvent[T]) -> Iterator[Event[T]]:
         obj = event.object
@@ -212,16 +214,16 @@ class _Intake(Generic[T]):
             state[key] = event.object
 
 
-def _change(event: WatchEvent[T]) -> Iterator[Event[T]]:
+def _change(event: WatchEvent[T]) -> Event[T] | None:
     version = event.object.metadata.resource_version
     match event.type:
         case "ADDED" | "MODIFIED":
-            yield Applied(event.object, version)
+            return Applied(event.object, version)
         case "DELETED":
-            yield Deleted(event.object, version)
+            return Deleted(event.object, version)
         case "BOOKMARK":
-            yield Progress(version)
+            return Progress(version)
         case decoding.UNREADABLE:
-            yield Garbled(cast("Unreadable", event.object), version)
+            return Garbled(cast("Unreadable", event.object), version)
         case _:
-            pass
+            return None

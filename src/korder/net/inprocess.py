@@ -6,9 +6,10 @@ transport; a handler that raises is a server that broke off, for there is nobody
 
 from collections.abc import AsyncIterator, Mapping
 import contextlib
+from functools import lru_cache
 from typing import Self
 
-from multidict import CIMultiDict
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from korder.net.http import Guard, Request
 from korder.net.server import Handler, Reply
@@ -37,7 +38,7 @@ class InProcessResponse:
 
     def __init__(self, reply: Reply, *, has_body: bool) -> None:
         self.status = reply.status
-        self.headers: Mapping[str, str] = CIMultiDict(reply.headers)
+        self.headers = _headers(tuple(reply.headers.items()))
         self._body = reply.body if has_body else b""
         self._stream = reply.stream
         self.outlet = reply.outlet
@@ -65,3 +66,9 @@ class InProcessResponse:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+@lru_cache(maxsize=64)
+def _headers(given: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Headers as a reader looks them up; most replies have the same."""
+    return CIMultiDictProxy(CIMultiDict(given))

@@ -98,7 +98,7 @@ class VirtualClock:
         """In the order in which they were set, so that a jump is the same in every run."""
 
     def now(self) -> datetime:
-        at = self.monotonic()
+        at = asyncio.get_running_loop().time()
         if at != self._read[0]:
             self._read = at, self._start + timedelta(seconds=at)
         return self._read[1]

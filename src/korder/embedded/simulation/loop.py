@@ -49,6 +49,8 @@ class SimulatedLoop(VirtualLoop):
     """A virtual loop for several processes."""
 
     _ready: "deque[_Handle]"
+    get_debug = staticmethod(bool)
+    """No: every future asks, and a builtin answers without a frame."""
 
     def __init__(self) -> None:
         super().__init__()

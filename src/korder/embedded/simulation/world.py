@@ -4,7 +4,8 @@
 
 Tests, the shrinker and `korder simulate` call it. After the script has been played the faults end and the cluster comes to rest; what
 must be true at rest is asked then. A broken promise ends the run at once. Nothing here reads the real clock, and garbage is
-collected at fixed points of the history, so that finalizers cannot run at moments that depend on anything but the seed.
+collected at fixed points of the history, so that finalizers cannot run at moments that depend on anything but the seed; what was there
+before the run is not looked at.
 """
 
 import asyncio
@@ -129,10 +130,12 @@ def simulate(setup: Setup) -> Outcome:
     """Plays one run to its end."""
     gc.collect(_YOUNG)
     gc.disable()
+    gc.freeze()
     try:
         with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
             return runner.run(_World(setup).run())
     finally:
+        gc.unfreeze()
         gc.enable()
 
 

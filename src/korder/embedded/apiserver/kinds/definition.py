@@ -52,7 +52,7 @@ class Definitions(Plain):
         meta = obj["metadata"]
         if CLEANUP not in (meta.get("finalizers") or ()):
             meta["finalizers"] = [*(meta.get("finalizers") or ()), CLEANUP]
-        status = obj.setdefault("status", {})
+        status = obj.get("status", {})
         conditions = [
             each for each in status.get("conditions") or () if each["type"] != TERMINATING
         ]
@@ -66,7 +66,7 @@ class Definitions(Plain):
             "reason": "InstanceDeletionPending",
             "message": told,
         }
-        status["conditions"] = [*conditions, pending]
+        obj["status"] = {**status, "conditions": [*conditions, pending]}
 
     def before_update(self, obj: Object, old: Object) -> None:
         super().before_update(obj, old)

@@ -72,7 +72,7 @@ class Namespaces(Plain):
         return found
 
     def condemn(self, obj: Object) -> None:
-        obj.setdefault("status", {})["phase"] = TERMINATING
+        obj["status"] = {**obj.get("status", {}), "phase": TERMINATING}
 
     def held(self, obj: Object) -> bool:
         # The first deletion only marks a namespace, whatever its finalizers are.

@@ -114,7 +114,7 @@ class Strategy:
         return []
 
     def condemn(self, obj: Object) -> None:
-        """Marks an object whose deletion begins and that stays for a while; its metadata are the caller's."""
+        """Marks an object whose deletion begins and that stays for a while; only its metadata are its own, what is changed besides is copied."""
 
     def held(self, obj: Object) -> bool:
         """Whether something besides the finalizers in the metadata keeps an object that is being deleted."""

@@ -67,7 +67,7 @@ async def remove(
 
 
 async def _remove(call: Call, options: DeleteOptions, record: Record, *, admitted: bool) -> Answer:
-    old = documents.known(call.resource, record)
+    old = documents.shared(call.resource, record)
     _preconditions(call, options, record, old["metadata"])
     meta = dict(old["metadata"])
     obj = {**old, "metadata": meta}
