@@ -4,10 +4,10 @@ from enum import Enum, StrEnum
 from fractions import Fraction
 from pathlib import Path
 import re
-import runpy
 
 import msgspec
 import pytest
+from tests.tables.mistakes.near_misses import NEAR_MISSES
 import yaml
 
 from korder.api import (
@@ -26,8 +26,6 @@ from korder.api.meta import JSON, ObjectMeta
 
 SEEDS = sorted((Path(__file__).parents[1] / "seeds").glob("*.yaml"))
 KINDS = {definition.kind.kind: definition.kind for definition in manifests.DEFINITIONS}
-TABLES = runpy.run_path(str(Path(__file__).parents[1] / "e2e" / "bad_objects.py"))
-NEAR_MISSES = TABLES["NEAR_MISSES"]
 MODELS = {kind: named.model for kind, named in KINDS.items()} | {"Pod": core.Pod}
 
 

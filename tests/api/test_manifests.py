@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 import re
-import runpy
 
 import msgspec
 import msgspec.inspect
 import pytest
+from tests.tables.mistakes import MISTAKES
 import yaml
 
 from korder.api import manifests
@@ -16,7 +15,6 @@ from korder.api.standins import STAND_INS
 
 CRDS = {definition["spec"]["names"]["kind"]: definition for definition in manifests.all_crds()}
 DEFINITIONS = {definition.kind.kind: definition for definition in manifests.DEFINITIONS}
-MISTAKES = runpy.run_path(str(Path(__file__).parents[1] / "e2e" / "bad_objects.py"))["MISTAKES"]
 
 NEWER_THAN_1_28 = re.compile(
     r"\b(quantity|isQuantity|ip|isIP|cidr|isCIDR|format|named|semver|isSemver|optional|hasValue|orValue|sets|two)\("

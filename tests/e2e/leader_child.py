@@ -16,12 +16,12 @@ from korder.runtime.leader import Terms
 from korder.runtime.manager import LeadershipLost, Manager, Settings
 
 
-async def run(kubeconfig: str, namespace: str, name: str) -> None:
+async def run(kubeconfig: str, namespace: str, lease: str, name: str) -> None:
     clock, rng = SystemClock(), random.Random(name)
     async with open_client(kubeconfig, now=clock.now, rng=rng, user_agent=name) as client:
         settings = Settings(
             identity=name,
-            lease=Key(namespace, "election"),
+            lease=Key(namespace, lease),
             terms=Terms(lease=4, renew=2.5, retry=0.5),
         )
         manager = Manager(client, settings, clock=clock, rng=rng)

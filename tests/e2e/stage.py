@@ -234,11 +234,11 @@ def _phases(tickets: Iterable[Ticket]) -> list[str]:
 
 
 @asynccontextmanager
-async def a_world() -> AsyncIterator[World]:
-    """A control plane that knows korder; nodes come with the stages, and managers with whoever starts them."""
+async def a_world(*flags: str) -> AsyncIterator[World]:
+    """A control plane that knows korder, installed with these flags; nodes come with the stages, and managers with whoever starts them."""
     clock = SystemClock()
     async with ControlPlane() as plane:
-        await install(plane)
+        await install(plane, *flags)
         async with (
             open_client(str(plane.kubeconfig()), now=clock.now, rng=random.Random(0)) as client,
             simulated_nodes(client, {}, clock=clock) as machines,

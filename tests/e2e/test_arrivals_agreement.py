@@ -28,6 +28,9 @@ from korder.testing.scheduler import running_scheduler
 
 WITHIN = 0.02
 FEW = 10
+IMPATIENT = {"kube-scheduler": ["--pod-max-in-unschedulable-pods-duration=10s"]}
+"""Lets kube-scheduler look again at whoever waits for more than ten seconds, and not only after five minutes. An event wakes only those
+pods whom it may help past the filter that refused them: one that lacks room, and may push others aside since a spread changed, sleeps on."""
 MANY = 10 * int(os.environ.get("KORDER_SEEDS", "20"))
 
 
@@ -63,7 +66,7 @@ async def with_kube_scheduler(histories: Iterable[History]) -> list[Rest]:
     """On a real control plane."""
     clock = SystemClock()
     async with (
-        ControlPlane(without=("kube-controller-manager",)) as plane,
+        ControlPlane(without=("kube-controller-manager",), flags=IMPATIENT) as plane,
         open_client(str(plane.kubeconfig()), now=clock.now, rng=random.Random(0)) as client,
     ):
         return await fed(client, clock, histories)

@@ -1,11 +1,12 @@
 """Claims on a real control plane, as people make them: one plane and one `korder manager` for all (S11-S18, S20, S25)."""
 
+import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import TypeVar
 
 import pytest
-from tests.e2e.stage import Stage
+from tests.e2e.stage import LOOK, PATIENCE, Stage
 import yaml
 
 from korder.api import core
@@ -13,7 +14,7 @@ from korder.api.core import NODES, PODS, Pod
 from korder.api.meta import JSON, HasMetadata, Kind
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
 from korder.api.workloads import DEPLOYMENTS, JOBS, STATEFUL_SETS
-from korder.kube.errors import ApiError, Forbidden
+from korder.kube.errors import ApiError
 from korder.reserve.rules.claims import claimsteps
 from korder.reserve.rules.tickets import guardian
 from korder.testing.builders import Builder
@@ -337,7 +338,54 @@ async def test_s18_two_pods_share_a_ticket_whose_rest_stays_held_and_the_third_w
     assert not intruder.spec.node_name
 
 
-async def test_s20_dry_runs_and_pods_that_a_quota_refuses_consume_nothing(stage: Stage) -> None:
+def refusing(stage: Stage) -> list[tuple[str, list[dict[str, JSON]]]]:
+    """Who is asked after us and refuses every pod of a stage: what it says, and what it is made of; each is asked before the one above."""
+    here: JSON = {"matchLabels": {"kubernetes.io/metadata.name": stage.name}}
+    rule: JSON = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+    rules: JSON = [{**rule, "operations": ["CREATE"]}]
+    api = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": stage.name}}
+    nobody: JSON = {
+        "name": "late.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1/nobody"},
+        "rules": rules,
+        "namespaceSelector": here,
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    matched: JSON = {"namespaceSelector": here, "resourceRules": rules}
+    refused: JSON = [{"expression": "false", "message": "no more pods today"}]
+    policy: JSON = {"matchConstraints": matched, "validations": refused}
+    binding: JSON = {"policyName": stage.name, "validationActions": ["Deny"]}
+    full: JSON = {"hard": {"requests.cpu": "1500m"}}
+    quota = {"metadata": {"name": "tight", "namespace": stage.name}, "spec": full}
+    return [
+        ("exceeded quota", [{"apiVersion": "v1", "kind": "ResourceQuota", **quota}]),
+        (
+            'failed calling webhook "late.example.com"',
+            [{**api, "kind": "ValidatingWebhookConfiguration", "webhooks": [nobody]}],
+        ),
+        (
+            "no more pods today",
+            [
+                {**api, "kind": "ValidatingAdmissionPolicy", "spec": policy},
+                {**api, "kind": "ValidatingAdmissionPolicyBinding", "spec": binding},
+            ],
+        ),
+    ]
+
+
+async def is_told(stage: Stage, pod: Builder[Pod], said: str, *, dry_run: bool = False) -> bool:
+    """Whether a pod is refused with these words."""
+    try:
+        await stage.client.create(PODS, pod.json, dry_run=dry_run)
+    except ApiError as refused:
+        return said in refused.message
+    return False
+
+
+async def test_s20_dry_runs_and_pods_that_are_refused_after_us_consume_nothing(
+    stage: Stage,
+) -> None:
     await stage.add_nodes()
     await stage.put(stage.order("gold", 1))
     (before,) = await stage.counted(Reserved=1)
@@ -345,14 +393,13 @@ async def test_s20_dry_runs_and_pods_that_a_quota_refuses_consume_nothing(stage:
     shown = await stage.client.create(PODS, web.json, dry_run=True)
     assert claimsteps.is_gated(shown)
     await stage.client.create(ORDERS, stage.order("dry", 3).json, dry_run=True)
-    quota = "--hard=requests.cpu=1500m"
-    await stage.world.plane.kubectl("create", "quota", "tight", quota, "-n", stage.name)
-    await stage.world.plane.kubectl(
-        "wait", "resourcequota/tight", "-n", stage.name, "--for=jsonpath={.status.used}"
-    )
-    for _ in range(20):
-        with pytest.raises(Forbidden, match="exceeded quota"):
-            await stage.client.create(PODS, web.json)
+    for said, made in refusing(stage):
+        await stage.world.plane.kubectl("create", "-f", "-", input=yaml.safe_dump_all(made))
+        async with asyncio.timeout(PATIENCE):
+            while not await is_told(stage, web, said, dry_run=True):
+                await asyncio.sleep(LOOK)
+        for _ in range(20):
+            assert await is_told(stage, web, said)
     (after,) = await stage.all(TICKETS)
     assert after.metadata.resource_version == before.metadata.resource_version
     assert len(await stage.guardians()) == 1

@@ -9,8 +9,6 @@ import re
 import signal
 import sys
 
-import pytest
-
 from korder.api.core import LEASES
 from korder.api.meta import JSON, Key
 from korder.api.reserve import ORDERS
@@ -68,7 +66,7 @@ async def fetch(port: int, path: str, expect: int = 200, seconds: float = 20) ->
         await transport.close()
 
 
-async def test_missing_crds_an_installation_and_a_manager_that_runs_and_stops(
+async def test_missing_crds_an_installation_and_a_manager_that_runs_keeps_its_port_and_stops(
     a_control_plane: Plane, clock: Clock
 ) -> None:
     plane = await a_control_plane(**BARE)
@@ -106,12 +104,23 @@ async def test_missing_crds_an_installation_and_a_manager_that_runs_and_stops(
             assert 'korder_objects{resource="orders.core.korder.dev"} 1.0' in text
             lease = await client.get(LEASES, Key("default", "korder-manager"))
             assert lease.spec.holder_identity
+            await _its_port_is_taken(config, probes)
             process.send_signal(signal.SIGTERM)
             _, logged = await process.communicate()
             assert process.returncode == 0
             assert b'"event": "stopped"' in logged.splitlines()[-1]
         released = await client.get(LEASES, Key("default", "korder-manager"))
         assert not released.spec.holder_identity
+
+
+async def _its_port_is_taken(config: tuple[str, str], probes: int) -> None:
+    address = f"--health-probe-bind-address=127.0.0.1:{probes}"
+    code, _, err = await korder("manager", *config, address, "--metrics-bind-address=0")
+    assert code == 1
+    assert (
+        err.splitlines()[-1]
+        == f"korder: cannot listen on 127.0.0.1:{probes}: Address already in use"
+    )
 
 
 async def test_a_token_nobody_knows(control_plane: ControlPlane, tmp_path: Path) -> None:
@@ -132,33 +141,16 @@ async def test_a_user_without_rights(control_plane: ControlPlane) -> None:
     assert 'User "viewer" cannot patch resource "customresourcedefinitions"' in err
 
 
-async def test_a_port_that_is_taken(a_control_plane: Plane) -> None:
-    plane = await a_control_plane(**BARE)
-    config = ("--kubeconfig", str(plane.kubeconfig()))
-    assert (await korder("install", *config))[0] == 0
-    (probes,) = free_ports(1)
-    address = f"--health-probe-bind-address=127.0.0.1:{probes}"
-    async with a_manager(*config, address, "--metrics-bind-address=0"):
-        await fetch(probes, "/healthz")
-        code, _, err = await korder("manager", *config, address, "--metrics-bind-address=0")
-    assert code == 1
-    assert (
-        err.splitlines()[-1]
-        == f"korder: cannot listen on 127.0.0.1:{probes}: Address already in use"
-    )
-
-
-@pytest.mark.parametrize("verb", ["manager", "install"])
-async def test_a_server_that_went_away(
-    control_plane: ControlPlane, tmp_path: Path, verb: str
-) -> None:
+async def test_a_server_that_went_away(control_plane: ControlPlane, tmp_path: Path) -> None:
     config = tmp_path / "config"
     (closed,) = free_ports(1)
     config.write_text(
         re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{closed}", control_plane.kubeconfig().read_text())
     )
-    code, _, err = await korder(verb, "--kubeconfig", str(config))
-    assert code == 1
-    assert re.fullmatch(
-        r"korder: cannot reach the API server: .*127\.0\.0\.1:\d+.*refused.*\n", err
-    )
+    verbs = ("manager", "install")
+    told = await asyncio.gather(*(korder(verb, "--kubeconfig", str(config)) for verb in verbs))
+    for code, _, err in told:
+        assert code == 1
+        assert re.fullmatch(
+            r"korder: cannot reach the API server: .*127\.0\.0\.1:\d+.*refused.*\n", err
+        )

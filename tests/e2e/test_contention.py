@@ -42,7 +42,13 @@ pytestmark = pytest.mark.timeout(600)
 NODES_ = 3
 PER_NODE = 100
 CLAIMS = NODES_ * PER_NODE
-ELECTION = {"leaderElect": True}
+ELECTION = {
+    "leaderElect": True,
+    "leaseDuration": "10s",
+    "renewDeadline": "8s",
+    "retryPeriod": "1s",
+}
+"""A scheduler that was killed leaves its lease behind; who comes next waits until that has run out."""
 Planes = Callable[..., Awaitable[ControlPlane]]
 
 

@@ -3,10 +3,12 @@
 import asyncio
 from copy import deepcopy
 from pathlib import Path
-import runpy
 from typing import Any, cast
 
 import pytest
+from tests.tables.mistakes import MISTAKES
+from tests.tables.mistakes.near_misses import NEAR_MISSES
+from tests.tables.mistakes.spoiling import good
 import yaml
 
 from korder.api import manifests
@@ -18,8 +20,6 @@ from korder.kube.client import Client
 from korder.kube.errors import ApiError, Invalid
 from korder.testing.controlplane import CommandFailed, ControlPlane
 
-TABLE = runpy.run_path(str(Path(__file__).with_name("bad_objects.py")))
-MISTAKES, NEAR_MISSES = TABLE["MISTAKES"], TABLE["NEAR_MISSES"]
 SEEDS = sorted((Path(__file__).parents[1] / "seeds").glob("*.yaml"))
 DOCUMENTS = {seed: yaml.load(seed.read_text(), Loader=yaml.BaseLoader) for seed in SEEDS}  # noqa: S506  all stays text
 KINDS = {kind.kind: kind for kind in manifests.KINDS}
@@ -198,7 +198,7 @@ async def test_what_is_nearly_a_mistake_is_accepted(
 async def test_an_order_that_has_opened_is_scaled_as_one_likes(
     installed: str, control_plane: ControlPlane, client: Client, namespace: str
 ) -> None:
-    order = TABLE["good"]("Order", {"spec.minAvailable": 2, "metadata.namespace": namespace})
+    order = good("Order", {"spec.minAvailable": 2, "metadata.namespace": namespace})
     made = await client.create(ORDERS, order)
     scale = ("scale", "order", made.metadata.name, "-n", namespace, "--replicas=1")
 

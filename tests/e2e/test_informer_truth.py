@@ -182,7 +182,7 @@ async def _round(
         for lane in range(LANES):
             group.create_task(churn(impatient, random.Random(rng.random() + lane), stop))
         for trouble in kinds:
-            await asyncio.sleep(rng.uniform(0.5, 1.5))
+            await asyncio.sleep(rng.uniform(0.2, 0.8))
             await trouble(plane, wire)
-        await asyncio.sleep(rng.uniform(0.5, 1.5))
+        await asyncio.sleep(rng.uniform(0.2, 0.8))
         stop.set()

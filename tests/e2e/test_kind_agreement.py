@@ -12,6 +12,8 @@ import runpy
 from typing import Any
 
 import pytest
+from tests.tables.kinds import CREATES
+from tests.tables.kinds.updates import UPDATES
 
 from korder.embedded.apiserver.fielderrors import Cause
 from korder.embedded.apiserver.kinds import catalogue, serviceaddresses
@@ -21,7 +23,6 @@ from korder.kube.client import Client
 from korder.net.http import Request
 
 HERE = Path(__file__).parent
-TABLE = runpy.run_path(str(HERE / "kind_objects.py"))
 SHOWN = runpy.run_path(str(HERE / "table_objects.py"))["OBJECTS"]
 RESOURCES = {
     f"{each.plural}.{each.group}" if each.group else each.plural: each
@@ -150,7 +151,7 @@ async def in_lanes(work: list[Callable[[], Awaitable[str]]]) -> list[str]:
 @pytest.mark.timeout(120)
 async def test_new_objects_get_the_same_verdict(real: Real) -> None:
     wrong = []
-    for index, (label, name, sent) in enumerate(TABLE["CREATES"]):
+    for index, (label, name, sent) in enumerate(CREATES):
         resource, obj = RESOURCES[name], filled(sent, real.namespace, str(index))
         code, answer = await real.ask("POST", real.path(resource), obj)
         if code == 201:
@@ -164,7 +165,7 @@ async def test_new_objects_get_the_same_verdict(real: Real) -> None:
 @pytest.mark.timeout(60)
 async def test_changed_objects_get_the_same_verdict(real: Real) -> None:
     wrong = []
-    for index, (label, name, first, second) in enumerate(TABLE["UPDATES"]):
+    for index, (label, name, first, second) in enumerate(UPDATES):
         resource = RESOURCES[name]
         before, after = (filled(each, real.namespace, f"u{index}") for each in (first, second))
         code, old = await real.ask("POST", real.path(resource), before)

@@ -11,12 +11,13 @@ import os
 from pathlib import Path
 import random
 import re
-import runpy
 import secrets
 import shlex
 from typing import NamedTuple
 
 import pytest
+from tests.tables.kubectl.files import FILES
+from tests.tables.kubectl.scripts import ON_A_NODE, SCRIPTS
 
 from korder.embedded.fleet import fleet
 from korder.kube.connect import open_client
@@ -25,7 +26,6 @@ from korder.testing.controlplane import ControlPlane, programs
 from korder.testing.nodes import simulated_nodes
 from korder.testing.up import UpProcess
 
-CASES = runpy.run_path(str(Path(__file__).with_name("kubectl_cases.py")))
 SEEDS = Path(__file__).parents[1] / "seeds"
 SECONDS = 60
 AT_ODDS = [
@@ -64,7 +64,7 @@ class Kubectl:
             "HOME": str(folder),
             "KUBECONFIG": str(kubeconfig),
         }
-        for name, text in CASES["FILES"].items():
+        for name, text in FILES.items():
             (folder / name).write_text(text)
 
     async def start(self, line: str, namespace: str = "") -> asyncio.subprocess.Process:
@@ -145,7 +145,7 @@ async def compare(script: str, folder: Path, **sides: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("script", CASES["SCRIPTS"].values(), ids=CASES["SCRIPTS"])
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 async def test_both_sides_print_the_same(
     control_plane: ControlPlane, empty: UpProcess, tmp_path: Path, script: str
 ) -> None:
@@ -168,7 +168,7 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProcess]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("script", CASES["ON_A_NODE"].values(), ids=CASES["ON_A_NODE"])
+@pytest.mark.parametrize("script", ON_A_NODE.values(), ids=ON_A_NODE)
 async def test_they_do_with_nodes_too(
     plane: ControlPlane, single: UpProcess, tmp_path: Path, clock: Clock, script: str
 ) -> None:

@@ -39,9 +39,10 @@ class Write(NamedTuple):
 
 @asynccontextmanager
 async def a_manager(
-    kubeconfig: Path, namespace: str, name: str
+    kubeconfig: Path, lease: Key, name: str
 ) -> AsyncIterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen([sys.executable, CHILD, kubeconfig, namespace, name])  # noqa: ASYNC220, S603
+    command = [sys.executable, CHILD, kubeconfig, lease.namespace, lease.name, name]
+    process = subprocess.Popen(command)  # noqa: ASYNC220, S603
     try:
         yield process
     finally:
@@ -50,15 +51,14 @@ async def a_manager(
         process.wait()
 
 
-async def leader_of(client: Client, namespace: str, but: str = "") -> str:
+async def leader_of(client: Client, lease: Key, but: str = "") -> str:
     """Waits for a holder other than `but`."""
     async with asyncio.timeout(30):
         while True:
             try:
-                lease = await client.get(LEASES, Key(namespace, "election"))
+                holder = (await client.get(LEASES, lease)).spec.holder_identity
             except NotFound:
-                lease = None
-            holder = lease.spec.holder_identity if lease else None
+                holder = None
             if holder and holder != but:
                 return holder
             await asyncio.sleep(0.05)
@@ -115,20 +115,20 @@ async def test_a_leader_that_slept_past_its_lease_sends_nothing_that_counts(
     for turn in seeds:
         rng = random.Random(turn)
         names = (f"one-{turn}", f"two-{turn}")
+        # A lease of its own: nobody waits until that of the last turn, whose holder was killed, has run out.
+        lease = Key(namespace, f"election-{turn}")
         async with (
-            a_manager(kubeconfig, namespace, names[0]) as one,
-            a_manager(kubeconfig, namespace, names[1]) as two,
+            a_manager(kubeconfig, lease, names[0]) as one,
+            a_manager(kubeconfig, lease, names[1]) as two,
         ):
             processes = dict(zip(names, (one, two), strict=True))
-            sleeper = await leader_of(client, namespace, but=f"two-{turn - 1}")
-            while sleeper not in names:
-                sleeper = await leader_of(client, namespace, but=sleeper)
+            sleeper = await leader_of(client, lease)
             await more_progress(client, namespace)
             await asyncio.sleep(rng.uniform(0, 0.5))
 
             processes[sleeper].send_signal(signal.SIGSTOP)
             asleep = clock.now()
-            await leader_of(client, namespace, but=sleeper)
+            await leader_of(client, lease, but=sleeper)
             await more_progress(client, namespace)
             awake = clock.now()
             processes[sleeper].send_signal(signal.SIGCONT)

@@ -1,7 +1,8 @@
 """The lives of tickets and orders on a real control plane: one plane and one `korder manager` for all (S1-S5, S8, S9, S36)."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from datetime import timedelta
 import random
 
@@ -9,7 +10,7 @@ import pytest
 from tests.e2e.stage import LOOK, MARK, Stage
 
 from korder.api import instant
-from korder.api.core import NAMESPACES, NODES, PODS, is_ready
+from korder.api.core import NAMESPACES, NODES, PODS, Pod, is_ready
 from korder.api.limits import LIMIT_RANGES, RESOURCE_QUOTAS
 from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
@@ -189,27 +190,44 @@ async def test_s9_a_refused_guardian_is_told_of_tried_again_and_costs_no_time(
     await stage.client.create(
         RESOURCE_QUOTAS, {"metadata": meta, "spec": {"hard": {"requests.cpu": "500m"}}}
     )
-    await stage.put(stage.ticket("t"))
+    await stage.put(stage.ticket("t"), stage.ticket("classy", priorityClassName=stage.name))
+    unknown = f"no PriorityClass with name {stage.name} was found"
+    classy = await stage.until(TICKETS, "classy", lambda t: unknown in t.status.message)
+    assert (classy.status.phase, classy.status.reason) == (PENDING, Reason.GUARDIAN_REFUSED)
+    await stage.world.plane.kubectl("create", "priorityclass", stage.name, "--value=1")
     for kind, word in ((LIMIT_RANGES, "cpu limit of 500m"), (RESOURCE_QUOTAS, "exceeded quota")):
         refused = await stage.until(TICKETS, "t", lambda t, word=word: word in t.status.message)
         assert refused.status.phase is PENDING
         assert refused.status.reason == Reason.GUARDIAN_REFUSED
         assert refused.status.activation_time is None
         await stage.delete(kind, "small")
-    await stage.phase(RESERVED, "t")
+    await stage.phase(RESERVED, "t", "classy")
 
 
-async def flap(stage: Stage, node: str) -> None:
-    """Makes a node unready; its kubelet says at once that this is over."""
-    away: JSON = {"type": "Ready", "status": "False", "reason": "Flapping"}
+@asynccontextmanager
+async def unready(stage: Stage, node: str) -> AsyncIterator[None]:
+    """Keeps a node unready for five seconds, as one whose kubelet has trouble; others may go on meanwhile."""
+    stage.world.machines.lose(node)
+    away: JSON = {"type": "Ready", "status": "False", "reason": "Trouble"}
     body: JSON = {"status": {"conditions": [away]}}
     strategic = PatchType.STRATEGIC
     await stage.client.patch(NODES, Key("", node), body, strategic, subresource="status")
-    await stage.until(NODES, node, is_ready)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(asyncio.sleep(5))
+        yield
+    found = await stage.until(NODES, node, lambda n: len(n.spec.taints) > 1)
+    assert not is_ready(found)
+    stage.world.machines.recover(node)
+    await stage.until(NODES, node, lambda n: is_ready(n) and len(n.spec.taints) == 1)
 
 
 def uids(tickets: Iterable[Ticket]) -> set[str]:
     return {ticket.metadata.uid for ticket in tickets}
+
+
+def on(node: str, pods: Iterable[Pod]) -> list[str]:
+    """The pods of a node, by UID."""
+    return [pod.metadata.uid for pod in pods if pod.spec.node_name == node]
 
 
 async def test_s36_one_ticket_per_node_follows_the_nodes_and_daemons_take_that_of_their_own(
@@ -225,13 +243,16 @@ async def test_s36_one_ticket_per_node_follows_the_nodes_and_daemons_take_that_o
     tickets = await stage.counted(Reserved=3, Pending=1)
     pinned = {ticket.spec.node_name: ticket.status.phase for ticket in tickets}
     assert pinned == {**dict.fromkeys((first, second, fourth), RESERVED), full: PENDING}
-    await flap(stage, fourth)
-    assert uids(await stage.counted(Reserved=3, Pending=1)) == uids(tickets)
-    await stage.edit(NODES, first, {"metadata": {"labels": {MARK: "another"}}})
-    await stage.delete(NODES, second)
-    await stage.delete(PODS, "filler")
+    held = await stage.guardians()
+    async with unready(stage, fourth):
+        await stage.edit(NODES, first, {"metadata": {"labels": {MARK: "another"}}})
+        await stage.delete(NODES, second)
+        await stage.delete(PODS, "filler")
+        await stage.counted(Reserved=2)
     left = await stage.counted(Reserved=2)
     assert {ticket.spec.node_name for ticket in left} == {full, fourth}
+    assert uids(left) < uids(tickets)
+    assert on(fourth, await stage.guardians()) == on(fourth, held)
     await stage.put(stage.workload(DAEMON_SETS, stage.asking("web", order="daemon")))
     used = await stage.counted(Claimed=2)
     pods = {pod.metadata.uid: pod.spec.node_name for pod in await stage.all(PODS, "app=web")}

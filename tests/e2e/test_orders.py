@@ -91,17 +91,22 @@ async def test_orders_live_and_end_as_in_the_embedded_cluster(
             "startingDeadlineSeconds": 0,
         }
         window = asking("window", 2, "100m", strategy=minutely)
-        gone_at_once: JSON = {"duration": "20s", "lifecycle": {"ttlSecondsAfterFinished": 0}}
+        gone_at_once: JSON = {
+            "duration": "8s",
+            "lifecycle": {"ttlSecondsAfterFinished": 0},
+            "nodeSelector": {"kubernetes.io/hostname": "node-2"},
+        }
         await cluster.put(
             asking("large", 4, "3"),
             asking("pool", 3, "100m", strategy=always),
             asking("daemon", 1, "100m", daemonSet=True),
             window.but({"spec": {"template": {"spec": gone_at_once}}}),
         )
-        await _holds_what_fits(cluster)
-        await _scales_and_rolls_out(cluster, plane)
-        await _follows_the_nodes(cluster, plane)
-        await _opens_on_the_minute(cluster, clock)
+        async with asyncio.TaskGroup() as meanwhile:
+            meanwhile.create_task(_opens_on_the_minute(cluster, clock))
+            await _holds_what_fits(cluster)
+            await _scales_and_rolls_out(cluster, plane)
+            await _follows_the_nodes(cluster, plane)
         await _goes_after_its_tickets(cluster)
 
 

@@ -9,13 +9,18 @@ import runpy
 from typing import Any
 
 import pytest
+from tests.tables.pods.changed_workloads import MADE_AND_CHANGED
+from tests.tables.pods.changes import CHANGES
+from tests.tables.pods.specs import PODS
+from tests.tables.pods.statuses import STATUSES
+from tests.tables.pods.words import POD
+from tests.tables.pods.workloads import MADE, WORKLOADS
 
 from korder.embedded.apiserver.kinds import catalogue
 from korder.kube.client import Client
 from korder.net.http import Request
 
 HERE = Path(__file__).parent
-TABLE = runpy.run_path(str(HERE / "pod_specs.py"))
 SIDES = runpy.run_path(str(HERE / "agreeing.py"))
 STRATEGIES = {
     (each.api_version, each.kind): each.strategy for each in catalogue.builtin() if not each.virtual
@@ -123,44 +128,44 @@ async def in_lanes(jobs: list[Any]) -> list[str]:
 
 
 async def test_new_pods_are_judged_and_completed_alike(ask: Ask, namespace: str) -> None:
-    sides = Sides(ask, namespace, TABLE["POD"])
-    cases = {label: case for label, case in TABLE["PODS"].items() if label not in ADMISSION}
+    sides = Sides(ask, namespace, POD)
+    cases = {label: case for label, case in PODS.items() if label not in ADMISSION}
     assert not await in_lanes([sides.create(*each) for each in cases.items()])
 
 
 async def test_changes_of_pods_are_judged_alike(ask: Ask, namespace: str) -> None:
-    sides = Sides(ask, namespace, TABLE["POD"])
+    sides = Sides(ask, namespace, POD)
     jobs = [
         sides.change(label, f"case-{number}", *case)
-        for number, (label, case) in enumerate(TABLE["CHANGES"].items())
+        for number, (label, case) in enumerate(CHANGES.items())
     ]
     assert not await in_lanes(jobs)
 
 
-@pytest.mark.parametrize("kind", TABLE["WORKLOADS"])
+@pytest.mark.parametrize("kind", WORKLOADS)
 async def test_workloads_are_judged_and_completed_alike(
     ask: Ask, namespace: str, kind: str
 ) -> None:
-    example = {**TABLE["WORKLOADS"][kind], "metadata": {"name": "case"}}
+    example = {**WORKLOADS[kind], "metadata": {"name": "case"}}
     sides = Sides(ask, namespace, example)
-    jobs = [sides.create(*each) for each in TABLE["MADE"][kind].items()]
+    jobs = [sides.create(*each) for each in MADE[kind].items()]
     jobs += [
         sides.change(label, f"case-{number}", *case)
-        for number, (label, case) in enumerate(TABLE["MADE_AND_CHANGED"][kind].items())
+        for number, (label, case) in enumerate(MADE_AND_CHANGED[kind].items())
     ]
     assert not await in_lanes(jobs)
 
 
-@pytest.mark.parametrize("kind", TABLE["STATUSES"])
+@pytest.mark.parametrize("kind", STATUSES)
 async def test_reports_about_pods_and_workloads_are_judged_alike(
     ask: Ask, namespace: str, kind: str
 ) -> None:
-    example = {"Pod": TABLE["POD"], **TABLE["WORKLOADS"]}[kind]
+    example = {"Pod": POD, **WORKLOADS}[kind]
     if kind == "Job":  # one that no controller works on
         example = SIDES["changed"](example, {"spec.managedBy": "a.b/c", "spec.suspend": False})
     sides = Sides(ask, namespace, {**example, "metadata": {"labels": {"app": "a"}}})
     jobs = [
         sides.report(label, f"case-{number}", case)
-        for number, (label, case) in enumerate(TABLE["STATUSES"][kind].items())
+        for number, (label, case) in enumerate(STATUSES[kind].items())
     ]
     assert not await in_lanes(jobs)

@@ -13,6 +13,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from tests.tables.kinds import CREATES
 
 from korder.embedded.apiserver import types
 from korder.embedded.apiserver.kinds import catalogue
@@ -21,7 +22,6 @@ from korder.embedded.apiserver.types import protobuf, reading, table
 from korder.kube.client import Client
 from korder.net.http import Request
 
-TABLE = runpy.run_path(str(Path(__file__).with_name("kind_objects.py")))
 RESOURCES = {each.stored: each for each in catalogue.builtin()}
 MADE = runpy.run_path(str(Path(__file__).with_name("typed_objects.py")))
 SEEDS = int(os.environ.get("KORDER_SEEDS", "20"))
@@ -117,7 +117,7 @@ async def both(client: Client, resource: Resource) -> tuple[list[Object], list[O
 async def create_all(client: Client, namespace: str) -> list[str]:
     """Creates what can be created of the table of kinds; returns the paths."""
     made: list[str] = []
-    for index, (_, name, sent) in enumerate(TABLE["CREATES"]):
+    for index, (_, name, sent) in enumerate(CREATES):
         resource = RESOURCES.get(name)
         if resource is None or resource.virtual or resource.plural == "namespaces":
             continue

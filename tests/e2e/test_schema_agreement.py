@@ -10,6 +10,8 @@ import runpy
 from typing import Any, cast
 
 import pytest
+from tests.tables.mistakes import MISTAKES
+from tests.tables.mistakes.near_misses import NEAR_MISSES
 
 from korder.api import manifests
 from korder.embedded.apiserver import fielderrors
@@ -19,7 +21,7 @@ from korder.net.http import Request
 from korder.testing.controlplane import ControlPlane
 
 HERE = Path(__file__).parent
-TABLE = runpy.run_path(str(HERE / "bad_objects.py"))
+TABLE = {"MISTAKES": MISTAKES, "NEAR_MISSES": NEAR_MISSES}
 CEL = runpy.run_path(str(HERE / "cel_expressions.py"))
 CRD_MISTAKES = runpy.run_path(str(HERE / "bad_definitions.py"))["MISTAKES"]
 RANDOM = runpy.run_path(str(HERE / "random_objects.py"))

@@ -9,6 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.tables.admission.mutating import MUTATING
+from tests.tables.admission.parts import PARTS, PROBES
+from tests.tables.admission.validating import VALIDATING
+from tests.tables.admission.webhooks import PATCHES, WEBHOOKS
 import yaml
 
 from korder.net import certificates
@@ -21,7 +25,6 @@ from korder.runtime.clock import Clock
 
 HOST = "127.0.0.1"
 HERE = Path(__file__).parent
-CASES = SimpleNamespace(**runpy.run_path(str(HERE / "webhook_cases.py")))
 SIDES = SimpleNamespace(**runpy.run_path(str(HERE / "webhook_sides.py")))
 
 
@@ -50,7 +53,7 @@ async def transport(settings: dict[str, Any]) -> AsyncIterator[Transport]:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     "cases",
-    [CASES.WEBHOOKS, CASES.PATCHES, CASES.POLICIES, CASES.PARTS],
+    [WEBHOOKS, PATCHES, [*VALIDATING, *MUTATING], PARTS],
     ids=["webhooks", "patches", "policies", "parts"],
 )
 async def test_admission_decides_what_a_real_server_decides(
@@ -61,12 +64,12 @@ async def test_admission_decides_what_a_real_server_decides(
     authority = certificates.make_authority("agreement", life)
     tls = ServerTls()
     tls.load(certificates.issue(authority, [HOST], life))
-    theirs, mine = SIDES.Answering([*cases, *CASES.PROBES]), SIDES.Answering(cases)
+    theirs, mine = SIDES.Answering([*cases, *PROBES]), SIDES.Answering(cases)
     server = Server(theirs, HOST, 0, tls)
     url = f"https://{HOST}:{await server.start()}"
     real = SIDES.Side(transport, namespace, theirs, url, authority.certificate)
     try:
-        await real.configure(cases, CASES.PROBES)
+        await real.configure(cases, PROBES)
         async with SIDES.embedded(namespace, mine, url, await real.user(), clock) as ours:
             await ours.configure(cases)
             different = {}

@@ -1,6 +1,6 @@
 """The two sides of the comparison of admission: a real API server with a real webhook server, and the embedded one.
 
-Both carry out an `webhook_cases.Case` and give an `Outcome`; nothing is normalised but names, ids and addresses that
+Both carry out a `Case` of tests.tables.admission and give an `Outcome`; nothing is normalised but names, ids and addresses that
 cannot be the same.
 """
 
@@ -14,6 +14,8 @@ import random
 import re
 from typing import Any
 
+from tests.tables.admission.words import Case
+
 from korder.embedded import credentials as keys
 from korder.embedded.apiserver.access import door as access
 from korder.embedded.apiserver.access.user import User
@@ -26,8 +28,6 @@ from korder.net.server import Reply
 from korder.runtime.clock import Clock
 
 Object = dict[str, Any]
-Case = Any
-"""One of `webhook_cases`, which is loaded beside this file and not imported."""
 
 REGISTRATION = "admissionregistration.k8s.io/v1"
 PLURALS = {"ConfigMap": "configmaps", "Pod": "pods", "Secret": "secrets"}

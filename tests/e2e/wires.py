@@ -91,11 +91,11 @@ class Life(Generic[W]):
 
 @asynccontextmanager
 async def a_manager(
-    world: World, around: Callable[[Transport], W], name: str = "korder"
+    world: World, around: Callable[[Transport], W], name: str = "korder", config: str = ""
 ) -> AsyncIterator[Life[W]]:
-    """Runs all controllers while the block does, and ends them without notice."""
+    """Runs all controllers while the block does, and ends them without notice; as the administrator, or as a kubeconfig says."""
     clock, rng = SystemClock(), random.Random(name)
-    wire = around(connect(load(str(world.plane.kubeconfig())), clock.now))
+    wire = around(connect(load(config or str(world.plane.kubeconfig())), clock.now))
     settings = Settings(identity=name)
     manager = Manager(Client(wire, rng=rng), settings, clock=clock, rng=rng)
     add_reserve(manager)

@@ -11,6 +11,8 @@ import random
 import runpy
 from typing import Any
 
+from tests.tables.kinds import CREATES
+
 from korder.embedded.apiserver.kinds.resource import Resource
 from korder.net.http import Request
 
@@ -19,7 +21,7 @@ TYPED: Callable[[random.Random, str, str], dict[str, Any]] = runpy.run_path(
     str(E2E / "typed_objects.py")
 )["an_object"]
 GOOD: dict[str, list[dict[str, Any]]] = {}
-for _, plural, obj in runpy.run_path(str(E2E / "kind_objects.py"))["CREATES"]:
+for _, plural, obj in CREATES:
     GOOD.setdefault(plural, []).append(obj)
 for plural, obj in runpy.run_path(str(E2E / "table_objects.py"))["OBJECTS"]:
     GOOD.setdefault(plural, []).append(obj)

@@ -12,22 +12,31 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.tables.admission.mutating import MUTATING
+from tests.tables.admission.parts import PARTS
+from tests.tables.admission.validating import VALIDATING
+from tests.tables.admission.webhooks import PATCHES, WEBHOOKS
+from tests.tables.admission.words import Case
 
 from korder.embedded.apiserver.access.user import User
 from korder.runtime.clock import Clock
 
 HERE = Path(__file__).parent
 E2E = HERE.parent / "e2e"
-CASES = SimpleNamespace(**runpy.run_path(str(E2E / "webhook_cases.py")))
 SIDES = SimpleNamespace(**runpy.run_path(str(E2E / "webhook_sides.py")))
 OUTCOMES: dict[str, Any] = json.loads((HERE / "admission_outcomes.json").read_text())
 URL = "https://127.0.0.1:2"
 ADMIN = User("admin", ("system:masters", "system:authenticated"), uid="admin")
 
 
-@pytest.mark.parametrize("group", ["WEBHOOKS", "PATCHES", "POLICIES", "PARTS"])
-async def test_writes_end_as_they_do_before_a_real_server(group: str, clock: Clock) -> None:
-    cases = getattr(CASES, group)
+@pytest.mark.parametrize(
+    "cases",
+    [WEBHOOKS, PATCHES, VALIDATING, MUTATING, PARTS],
+    ids=["webhooks", "patches", "validating", "mutating", "parts"],
+)
+async def test_writes_end_as_they_do_before_a_real_server(
+    cases: tuple[Case, ...], clock: Clock
+) -> None:
     answering = SIDES.Answering(cases)
     async with SIDES.embedded("namespace", answering, URL, ADMIN, clock) as server:
         await server.configure(cases)

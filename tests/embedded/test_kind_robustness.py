@@ -9,6 +9,7 @@ import runpy
 from typing import Any
 
 import pytest
+from tests.tables.kinds import CREATES
 
 from korder.embedded.apiserver.kinds import catalogue, serviceaddresses
 from korder.embedded.apiserver.kinds.resource import Resource
@@ -16,7 +17,7 @@ from korder.embedded.apiserver.refusal import Refused
 
 E2E = Path(__file__).parent.parent / "e2e"
 OBJECTS = [
-    *((name, obj) for _, name, obj in runpy.run_path(str(E2E / "kind_objects.py"))["CREATES"]),
+    *((name, obj) for _, name, obj in CREATES),
     *runpy.run_path(str(E2E / "table_objects.py"))["OBJECTS"],
 ]
 RESOURCES = {

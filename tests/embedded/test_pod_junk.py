@@ -9,6 +9,9 @@ import runpy
 from typing import Any
 
 import pytest
+from tests.tables.pods.specs import PODS
+from tests.tables.pods.words import POD
+from tests.tables.pods.workloads import MADE, WORKLOADS
 
 from korder.embedded.apiserver.kinds import catalogue
 from korder.embedded.apiserver.kinds.strategy import Strategy
@@ -16,14 +19,13 @@ from korder.embedded.apiserver.refusal import Refused
 
 Object = dict[str, Any]
 TABLES = Path(__file__).parent.parent / "e2e"
-TABLE = runpy.run_path(str(TABLES / "pod_specs.py"))
 CHANGED = runpy.run_path(str(TABLES / "agreeing.py"))["changed"]
 STRATEGIES = {
     each.kind: each.strategy for each in catalogue.builtin() if each.group != "events.k8s.io"
 }
-OBJECTS = [CHANGED(TABLE["POD"], case) for case in TABLE["PODS"].values()] + [
-    CHANGED({**TABLE["WORKLOADS"][kind], "metadata": {"name": "case"}}, case)
-    for kind, cases in TABLE["MADE"].items()
+OBJECTS = [CHANGED(POD, case) for case in PODS.values()] + [
+    CHANGED({**WORKLOADS[kind], "metadata": {"name": "case"}}, case)
+    for kind, cases in MADE.items()
     for case in cases.values()
 ]
 JUNK: list[Any] = [

@@ -7,13 +7,14 @@ from typing import Any, cast
 
 from hypothesis import given, strategies as st
 import pytest
+from tests.tables.mistakes import MISTAKES
+from tests.tables.mistakes.near_misses import NEAR_MISSES
 
 from korder.api import manifests
 from korder.embedded.apiserver import fielderrors
 from korder.embedded.apiserver.schemas import structural
 
 E2E = Path(__file__).parents[1] / "e2e"
-TABLE = runpy.run_path(str(E2E / "bad_objects.py"))
 RANDOM = runpy.run_path(str(E2E / "random_objects.py"))
 Object = dict[str, Any]
 
@@ -66,7 +67,7 @@ def names(row: Any, cause: fielderrors.Cause) -> bool:
 def test_every_mistake_is_refused_by_the_name_of_its_field(
     schemas: dict[str, structural.Structural],
 ) -> None:
-    rows = TABLE["MISTAKES"]
+    rows = MISTAKES
     missed = [
         row.id
         for row in rows
@@ -77,7 +78,7 @@ def test_every_mistake_is_refused_by_the_name_of_its_field(
 
 
 def test_what_is_nearly_a_mistake_is_accepted(schemas: dict[str, structural.Structural]) -> None:
-    refused = {row.id: verdict(schemas[row.after["kind"]], row) for row in TABLE["NEAR_MISSES"]}
+    refused = {row.id: verdict(schemas[row.after["kind"]], row) for row in NEAR_MISSES}
     assert {name: causes for name, causes in refused.items() if causes} == {}
 
 

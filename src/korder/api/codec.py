@@ -6,6 +6,7 @@ field would push that question to all readers, so the price is paid here and onl
 the fast path fails, nulls are dropped and the body is read once more.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -42,6 +43,11 @@ def plain(struct: Base) -> dict[str, JSON]:
     """Turns a struct into the JSON it stands for, to be part of a body."""
     value: dict[str, JSON] = msgspec.to_builtins(struct)
     return value
+
+
+def names(struct: Base) -> Iterable[tuple[str, str]]:
+    """The fields of a struct, as code calls them and as JSON does."""
+    return zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True)
 
 
 def _without_nulls(value: JSON) -> JSON:

@@ -6,6 +6,7 @@ calls nothing. The standard library reads far too much (no offset, no "T", week 
 """
 
 from datetime import UTC, datetime
+from functools import lru_cache
 import re
 
 _RFC_3339 = re.compile(
@@ -31,8 +32,9 @@ def parse(text: str) -> datetime:
         raise InvalidInstant(f"{text!r} is not an instant: {error}") from None
 
 
+@lru_cache(maxsize=64)
 def render(instant: datetime) -> str:
-    """Writes whole seconds in UTC, as `metav1.Time` does; smaller parts are cut off."""
+    """Writes whole seconds in UTC, as `metav1.Time` does; smaller parts are cut off. Most write the present, one after the other."""
     return _utc(instant).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 

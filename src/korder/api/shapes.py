@@ -175,8 +175,8 @@ Limit = Annotated[
     str | int,
     doc(
         pattern=explained(
-            rf"\+?(?:{_NUMBER}{_SUFFIX}|{_GO_DURATION})",
-            f"{_QUANTITY}, or a duration such as 24h, {_LONGEST}",
+            rf"\+?(?:{_NUMBER}{_SUFFIX}|(?:[0-9.]{{1,10}}(?:[hm]|[mnuµμ]?s)){{1,6}})",
+            f"{_QUANTITY}, or as max-duration a duration such as 24h",
         ),
         minimum=0,
         max_length=64,

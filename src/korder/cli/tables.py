@@ -5,7 +5,6 @@ meant them to. Lines are as long as their cells and never cut: on a narrow termi
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import replace
 import sys
 
 import msgspec
@@ -184,7 +183,7 @@ def _style(cell: str) -> str:
 
 
 def _as_table(request: Request) -> Request:
-    return replace(request, headers=_AS_TABLE)
+    return msgspec.structs.replace(request, headers=_AS_TABLE)
 
 
 def _table(body: bytes) -> Table:

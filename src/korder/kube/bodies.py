@@ -5,7 +5,6 @@ preconditions apart from the body; here both find their place in the dialect tha
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar, cast
 
 import msgspec
@@ -24,8 +23,7 @@ _SUBRESOURCE_KINDS: Mapping[str, tuple[str, str]] = {
 """Subresources whose bodies are of another kind than their parent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preconditions:
+class Preconditions(msgspec.Struct, frozen=True):
     """What must still be true of an object for a write to happen; false if nothing is asked."""
 
     uid: str = ""

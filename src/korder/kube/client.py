@@ -107,7 +107,7 @@ class Client:
             return await self._list_pages(kind, selection, first)
         except errors.Gone:
             # The pages took longer than the server remembers: what is left is to take all at once.
-            return await self._list_pages(kind, selection, replace(first, limit=0))
+            return await self._list_pages(kind, selection, msgspec.structs.replace(first, limit=0))
 
     async def _list_pages(self, kind: Kind[T], selection: Selection, page: Page) -> Listing[T]:
         items: list[T] = []

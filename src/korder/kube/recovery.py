@@ -6,7 +6,6 @@ that nobody knows.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol, cast
 
 import msgspec
@@ -58,8 +57,7 @@ class Repeat(Never):
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Creation:
+class Creation(msgspec.Struct, frozen=True):
     """For objects with a name of their own: the one that is found counts if it contains what was sent."""
 
     look: Look
@@ -83,8 +81,7 @@ class Creation:
         return contains(msgspec.json.decode(found), _content(self.sent, "status"))
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(msgspec.Struct, frozen=True):
     """For writes with a precondition: a conflict after a lost answer may be our own success."""
 
     look: Look
@@ -107,8 +104,7 @@ class Conditional:
         raise UnknownOutcome(f"the answer was lost, and since then: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Operations:
+class Operations(msgspec.Struct, frozen=True):
     """For JSON patches, whose failed `test` looks to the server like any other bad request."""
 
     look: Look
@@ -130,8 +126,7 @@ class Operations:
         raise error
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(msgspec.Struct, frozen=True):
     """For deletes: with a UID they can be repeated, without one they might hit a successor."""
 
     look: Look

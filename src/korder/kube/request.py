@@ -6,7 +6,6 @@ patch, and as leading `test` operations of a JSON patch, because that dialect ha
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import TypeVar
@@ -43,8 +42,7 @@ class FieldValidation(StrEnum):
     STRICT = "Strict"
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """Which objects of a kind: an empty namespace means all of them."""
 
     namespace: str = ""
@@ -52,8 +50,7 @@ class Selection:
     fields: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """Which part of a list, and how fresh; the defaults ask for all of it as it is now."""
 
     limit: int = 0
@@ -62,8 +59,7 @@ class Page:
     resource_version_match: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """What all writes can say; `force` is for apply only and takes fields from other managers."""
 
     dry_run: bool = False
@@ -72,8 +68,7 @@ class Options:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(msgspec.Struct, frozen=True):
     """How to delete."""
 
     preconditions: Preconditions = ANY

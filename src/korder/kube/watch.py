@@ -14,8 +14,9 @@ store can swap it in at once.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
+
+import msgspec
 
 from korder.api.meta import HasMetadata, Key, Kind, key_of
 from korder.kube import decoding, errors, stream
@@ -45,8 +46,7 @@ REFUSALS = frozenset({400, 405, 406, 415, 422})
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
-@dataclass(frozen=True, slots=True)
-class Listed(Generic[T]):
+class Listed(msgspec.Struct, Generic[T], frozen=True):
     """The complete state at one resource version."""
 
     items: tuple[T, ...]
@@ -54,32 +54,28 @@ class Listed(Generic[T]):
     unreadable: tuple[Unreadable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Applied(Generic[T]):
+class Applied(msgspec.Struct, Generic[T], frozen=True):
     """An object appeared or changed."""
 
     obj: T
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted(Generic[T]):
+class Deleted(msgspec.Struct, Generic[T], frozen=True):
     """An object left the selection; this was its last state."""
 
     obj: T
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Garbled:
+class Garbled(msgspec.Struct, frozen=True):
     """An object changed into something that does not fit its type."""
 
     obj: Unreadable
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True):
     """Nothing changed up to here."""
 
     resource_version: str

@@ -5,20 +5,20 @@ simulation put a function, a fault injector or an in-process server in its place
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, Self
+
+import msgspec
 
 Guard = Callable[[], None]
 """Asked at the last moment before a request's bytes leave; raises to hold them back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One HTTP request. `target` is path and query, already encoded; the transport knows the server."""
 
     method: str
     target: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     body: bytes = b""
 
 

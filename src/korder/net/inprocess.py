@@ -40,6 +40,7 @@ class InProcessResponse:
         self.headers: Mapping[str, str] = CIMultiDict(reply.headers)
         self._body = reply.body if has_body else b""
         self._stream = reply.stream
+        self.outlet = reply.outlet
 
     async def read(self) -> bytes:
         if self._stream is None:

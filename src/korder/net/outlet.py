@@ -1,25 +1,38 @@
 """A second way out of a reply that streams: straight to the connection, without a turn of the stream's task.
 
 A handler puts an `Outlet` into its `Reply` beside the stream, `net.server` opens it once the reply has begun, and whoever feeds the
-stream may send through it while the stream waits. Without a connection (`net.inprocess`), with one that cannot take chunks and with a
-client that is behind, the outlet is not free: everything goes through the stream, which waits for its client.
+stream may send through it while the stream waits. Without sockets (`net.inprocess`) the reader of the response may open it to a
+connection of its own. Without any, with one that cannot take chunks and with a client that is behind, the outlet is not free:
+everything goes through the stream, which waits for its client.
 """
 
-from asyncio import WriteTransport
 from functools import lru_cache
+from typing import Protocol
+
+
+class Connection(Protocol):
+    """Where chunks go; the transports of asyncio are some."""
+
+    def get_write_buffer_size(self) -> int: ...
+
+    def is_closing(self) -> bool: ...
+
+    def write(self, data: bytes) -> None: ...
 
 
 class Outlet:
     """Sends chunks to a client who keeps up."""
 
-    __slots__ = ("_transport",)
+    __slots__ = ("_bare", "_transport")
 
     def __init__(self) -> None:
-        self._transport: WriteTransport | None = None
+        self._transport: Connection | None = None
+        self._bare = False
 
-    def open(self, transport: WriteTransport | None) -> None:
-        """Sends to this connection from now on."""
+    def open(self, transport: Connection | None, *, bare: bool = False) -> None:
+        """Sends to this connection from now on; `bare` without the frames that chunks have on a wire."""
         self._transport = transport
+        self._bare = bare
 
     @property
     def free(self) -> bool:
@@ -32,7 +45,7 @@ class Outlet:
     def send(self, chunk: bytes) -> None:
         """Sends a chunk, while the outlet is free."""
         assert self._transport is not None  # noqa: S101  it is free
-        self._transport.write(_last_framed(chunk))
+        self._transport.write(chunk if self._bare else _last_framed(chunk))
 
 
 def framed(chunk: bytes) -> bytes:

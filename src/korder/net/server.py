@@ -11,13 +11,13 @@ drains as well as when the client goes.
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 import contextlib
-from dataclasses import dataclass, field
 from functools import reduce
 import os
 from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import HttpVersion11, web
+import msgspec
 import structlog
 
 from korder.net.http import NetError, Request
@@ -37,8 +37,7 @@ _CLOSE_SECONDS = 0.1
 _DISCARD_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """What a handler answers: a body, or a stream that is sent chunk by chunk as fast as the client takes it.
 
     `outlet` is opened for who feeds the stream, see there.
@@ -46,7 +45,7 @@ class Reply:
 
     status: int = 200
     body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     stream: AsyncGenerator[bytes, None] | None = None
     outlet: Outlet | None = None
 

@@ -14,6 +14,7 @@ from korder.reserve.controllers.measuring import Measuring
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.pretenders import Pretenders
 from korder.reserve.controllers.quotas import Quotas
+from korder.reserve.controllers.renewing import Renewing
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import handover
 from korder.reserve.rules.tickets import guardian
@@ -57,7 +58,7 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> Counted:
     counting = Counting(manager)
     Orders(manager, counting)
     Quotas(manager, counting)
-    Tickets(manager, guardians)
+    Tickets(manager, guardians, Renewing(counting.tally))
     Claims(manager)
     HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods, guardians))
     Pretenders(manager)

@@ -10,7 +10,7 @@ has spoken about it, it has also seen all that came before, and still nothing mu
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -92,7 +92,19 @@ class Feeder:
                 yield
         except TimeoutError as error:
             error.add_note(f"The scheduler does not come to rest in history {self.history.seed}.")
+            for line in self._unrest(await self.lookout.look()):
+                error.add_note(line)
             raise
+
+    def _unrest(self, picture: Picture) -> Iterator[str]:
+        """What keeps the scheduler from being called at rest."""
+        for pod in picture.pods:
+            if not _is_settled(pod):
+                yield f"{pod.metadata.name} is not settled: {pod.spec.node_name=} {pod.status}"
+        for pod in picture.hopeful:
+            yield f"{pod.metadata.name} has hope, and was told: {pod.status.conditions}"
+        for name in self._wanted.keys() - {pod.metadata.name for pod in picture.pods}:
+            yield f"{name} is missing"
 
     async def _do(self, deed: Deed) -> None:
         match deed:
@@ -149,7 +161,7 @@ class Feeder:
         return picture
 
     def _is_at_rest(self, picture: Picture) -> bool:
-        return self._is_still(picture) and picture.is_hopeless
+        return self._is_still(picture) and not any(picture.hopeful)
 
     async def _make_again(self, there: Iterable[str]) -> None:
         for name in sorted(self._wanted.keys() - set(there)):

@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 import random
@@ -33,14 +33,13 @@ class Picture:
         return [p for p in self.pods if not p.spec.node_name and not p.spec.scheduling_gates]
 
     @property
-    def is_hopeless(self) -> bool:
-        """Whether none of those who wait fits anywhere, or could push others aside."""
+    def hopeful(self) -> Iterator[Pod]:
+        """Those who wait and fit somewhere, or could push others aside."""
         cluster, rng = self._cluster(), random.Random(0)
         for pod in self.waiting:
             decision = choice.choose(tenants.measure(pod), cluster, rng)
             if isinstance(decision, Found) or decision.victims:
-                return False
-        return True
+                yield pod
 
     def _cluster(self) -> Cluster:
         """As a scheduler sees it."""

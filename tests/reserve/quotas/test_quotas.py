@@ -88,6 +88,42 @@ async def test_no_more_orders_are_served_than_allowed_and_the_next_follows(clock
         await cluster.until(ORDERS, "second", lambda o: o.status.available_replicas == 1)
 
 
+async def test_of_orders_that_come_at_once_as_many_are_served_as_are_allowed(clock: Clock) -> None:
+    """Admission replicas that do not know of each other have let all of them in."""
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q", orders="2"))
+        async with asyncio.TaskGroup() as group:
+            for number in range(6):
+                group.create_task(cluster.put(wanting(f"o{number}")))
+        quota = await cluster.until(QUOTAS, "q", used(orders="6", tickets="2"))
+        exceeded = conditions.find(quota.status.conditions, QuotaCondition.EXCEEDED)
+        assert exceeded is not None
+        assert exceeded.message == "orders 6 of 2, 4 too much"
+        await cluster.pass_time(10)
+        assert len(await tickets(cluster)) == 2
+        assert sum(map(is_short, await cluster.all(ORDERS))) == 4
+        for order in await cluster.all(ORDERS):
+            if is_short(order):
+                await cluster.delete(ORDERS, order.metadata.name)
+        await cluster.until(QUOTAS, "q", lambda q: not is_exceeded(q))
+
+
+async def test_a_younger_order_does_not_take_the_place_of_one_that_has_no_tickets_now(
+    clock: Clock,
+) -> None:
+    nightly: JSON = {"type": "Scheduled", "refreshPolicy": "Never", "schedule": "0 2 * * *"}
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q", orders="1"))
+        await cluster.put(wanting("older", strategy=nightly))
+        await cluster.until(ORDERS, "older", lambda o: o.status.next_schedule_time is not None)
+        await cluster.pass_time(2)
+        await cluster.put(wanting("younger"))
+        order = await cluster.until(ORDERS, "younger", is_short)
+        assert "quota q: orders used 1 of 1, requested 1" in str(order.status.conditions)
+        await cluster.delete(ORDERS, "older")
+        await cluster.until(ORDERS, "younger", lambda o: o.status.available_replicas == 1)
+
+
 async def test_what_ends_makes_room_for_what_waits(clock: Clock) -> None:
     async with scene(clock, add_reserve) as cluster:
         await open_quota(cluster, a_quota("q", tickets="1"))

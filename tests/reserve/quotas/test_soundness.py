@@ -25,8 +25,26 @@ from korder.reserve.rules.quotas import soundness
         pytest.param(
             {"hard": {"reserved.cpu": "-1"}},
             "spec.hard.reserved.cpu",
-            "must not be less than zero: -1",
+            "must not be less than zero, not -1",
             id="less than nothing",
+        ),
+        pytest.param(
+            {"hard": {"reserved.cpu": "1h30m"}},
+            "spec.hard.reserved.cpu",
+            "must be a quantity such as 20, 500m or 40Gi, not 1h30m",
+            id="a duration where there is an amount",
+        ),
+        pytest.param(
+            {"hard": {"max-duration": "40Gi"}},
+            "spec.hard.max-duration",
+            "must be a duration such as 24h or whole seconds such as 86400, longer than zero, not 40Gi",
+            id="an amount where there is a duration",
+        ),
+        pytest.param(
+            {"allocation": [{"namespace": "a", "limits": {"tickets": "lots"}}]},
+            "spec.allocation[0].limits.tickets",
+            "must be a quantity such as 20, 500m or 40Gi, not lots",
+            id="a word in an allocation",
         ),
         pytest.param(
             {"timeWindows": [{"name": "day", "schedule": "0 25 * * *", "multiplier": "2"}]},

@@ -1,16 +1,17 @@
 """What is used of quotas, whatever happens in whatever order: the sums kept up are those one gets by counting anew."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from hypothesis import given, settings, strategies as st
 import pytest
-from tests.reserve.quotas.quotas import a_quota
+from tests.reserve.quotas.quotas import MONDAY, a_quota
 
-from korder.api import resources
+from korder.api import instant, resources
 from korder.api.meta import JSON, Key
 from korder.api.quota import Quota
-from korder.api.reserve import Ticket, TicketPhase
-from korder.reserve.rules.quotas import charges, scopes
+from korder.api.reserve import Order, Ticket, TicketPhase
+from korder.reserve.rules.quotas import charges, ledger, scopes
 from korder.reserve.rules.quotas.tally import Tally
 from korder.testing.builders import Builder, a_ticket, an_order
 
@@ -97,7 +98,28 @@ SCOPES: tuple[dict[str, JSON], ...] = (
         "type": "ObjectSelector",
         "objectSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
     },
+    {
+        "type": "ObjectSelector",
+        "objectSelector": {
+            "matchExpressions": [{"key": "app", "operator": "In", "values": ["1", "2"]}]
+        },
+    },
+    {
+        "type": "ObjectSelector",
+        "objectSelector": {
+            "matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["1"]}]
+        },
+    },
 )
+AHEAD: JSON = [
+    {"namespace": "a", "name": "t-0", "charge": {"tickets": "1"}, "attempts": 1},
+    {
+        "namespace": "b",
+        "name": "t-1",
+        "charge": {"tickets": "1", "reserved.cpu": "2"},
+        "attempts": 2,
+    },
+]
 ALLOCATION: JSON = [
     {"namespace": "a", "limits": {"tickets": "1"}},
     {"name": "e", "namespaceSelector": {"matchLabels": {"env": "2"}}, "limits": {"tickets": "1"}},
@@ -123,6 +145,14 @@ STEPS = st.lists(
 )
 
 
+def an_aged_order(key: Key) -> Order:
+    """An order that is the older the smaller its number is; those of two namespaces may be of one age."""
+    made = MONDAY + timedelta(seconds=int(key.name[2:]))
+    built = an_order(key.name).in_namespace(key.namespace).labelled({"app": "1"})
+    stamp: JSON = {"metadata": {"creationTimestamp": instant.render(made)}}
+    return built.stored(str(key)).but(stamp).build()
+
+
 class World:
     """All there is, and a tally that is told of each change."""
 
@@ -142,7 +172,7 @@ class World:
                 self._ticket(Key(namespace, f"t-{number}"), phase, cpu, app)
             case "order", int(number):
                 key = Key(namespace, f"o-{number}")
-                order = an_order(key.name).in_namespace(namespace).labelled({"app": "1"}).build()
+                order = an_aged_order(key)
                 there = key in self.orders
                 self.orders ^= {key}
                 self.tally.order_changed(*((order, None) if there else (None, order)))
@@ -163,7 +193,9 @@ class World:
         old, new = self.quotas.pop(name, None), None
         scope = SCOPES[number]
         if old is None or old.spec.scope.type != scope["type"]:
-            built = a_quota(name, scope, tickets="5").but({"spec": {"allocation": ALLOCATION}})
+            built = a_quota(name, scope, tickets="5").but(
+                {"spec": {"allocation": ALLOCATION}, "status": {"pending": AHEAD}}
+            )
             new = self.quotas[name] = built.build()
         self.tally.quota_changed(old, new)
 
@@ -192,6 +224,38 @@ def test_sums_kept_up_are_those_counted_anew(steps: list[tuple[str, str, object]
         for number, amounts in enumerate(world.tally.use(quota).allocations):
             rest = {k: str(a) for k, a in sorted(amounts.items()) if not a.is_zero}
             assert rest == world.counted(quota, number)
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS)
+def test_older_orders_are_counted(steps: list[tuple[str, str, object]]) -> None:
+    world = World()
+    for step in steps:
+        world.take(*step)
+    asked = an_aged_order(Key("b", "o-2"))
+    for quota in world.quotas.values():
+        older = [
+            scopes.Place(key.namespace, world.labels.get(key.namespace, {}))
+            for key in world.orders
+            if (key.name, str(key)) < ("o-2", "b/o-2")
+        ]
+        meant = [each for each in older if scopes.covers(quota.spec.scope, each, {"app": "1"})]
+        inside = [number for each in meant for number in scopes.allocations(quota.spec, each)]
+        expected = [len(meant), *(inside.count(number) for number in range(2))]
+        assert world.tally.elders(quota, asked) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(STEPS)
+def test_what_is_remembered_with_charges_ahead_is_what_is_worked_out_anew(
+    steps: list[tuple[str, str, object]],
+) -> None:
+    world = World()
+    using = ledger.using(world.tally)
+    for step in steps:
+        world.take(*step)
+        for quota in world.quotas.values():
+            assert using(quota) == ledger.use(quota, world.tally, quota.status.pending)
 
 
 @settings(max_examples=50, deadline=None)

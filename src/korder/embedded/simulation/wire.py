@@ -16,7 +16,8 @@ from typing import NoReturn, Self
 
 from korder.embedded.simulation.journal import Journal, checksum
 from korder.embedded.simulation.loop import FREEZER
-from korder.net.http import Guard, Request, Response, Transport, Unreachable
+from korder.net.http import Guard, Request, Unreachable
+from korder.net.inprocess import InProcessResponse, InProcessTransport
 
 CALLER: ContextVar[str] = ContextVar("caller", default="server")
 """On whose behalf the server acts at the moment."""
@@ -42,7 +43,7 @@ class Wire:
     def __init__(
         self,
         caller: str,
-        transport: Transport,
+        transport: InProcessTransport,
         group: asyncio.TaskGroup,
         *,
         rng: random.Random,
@@ -86,14 +87,14 @@ class Wire:
             raise Unreachable("the process has ended")
         if place:
             path = request.target.partition("?")[0]
-            self._note(">", f"{request.method} {path} {checksum(request.body)}")
+            self.note(">", f"{request.method} {path} {checksum(request.body)}")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Arrived] = loop.create_future()
-        due = loop.time() + self._delay() + late
+        due = loop.time() + self.delay() + late
         loop.call_at(due, self._reach, request, answer, lag, context=self._context)
         arrived = await answer
         if place:
-            self._note("<", f"{arrived.status} {checksum(arrived.body)}")
+            self.note("<", f"{arrived.status} {checksum(arrived.body)}")
             if self._crashes(f"{place} after"):
                 await _for_ever()
         return arrived
@@ -109,10 +110,11 @@ class Wire:
             body = b"" if streams else await response.read()
             arrived = Arrived(response.status, response.headers, body)
             loop = asyncio.get_running_loop()
-            due = loop.time() + self._delay()
+            due = loop.time() + self.delay()
             loop.call_at(due, self._arrive, arrived, answer)
             if streams:
-                await self._pump(request, response, arrived, due, lag)
+                path = request.target.partition("?")[0]
+                await self._pump(response, arrived, _Stream(self, arrived, path, due, lag))
             else:
                 arrived.end()
 
@@ -123,43 +125,85 @@ class Wire:
             answer.set_result(arrived)
 
     async def _pump(
-        self, request: Request, response: Response, arrived: "Arrived", due: float, lag: float
+        self, response: InProcessResponse, arrived: "Arrived", stream: "_Stream"
     ) -> None:
-        """Brings what a watch sends, in order and after the answer itself, until either side ends it."""
-        path = request.target.partition("?")[0]
+        """Brings what a watch sends until either side ends it."""
         self._open[arrived] = None
-        on_its_way: deque[bytes | None] = deque()
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(None) as limit:
                 arrived.on_end(lambda: limit.reschedule(loop.time()))
+                if response.outlet is not None:
+                    response.outlet.open(stream, bare=True)
                 async for chunk in response.chunks():
-                    due = max(due, loop.time() + self._delay() + lag)
-                    on_its_way.append(chunk)
-                    loop.call_at(due, self._deliver, arrived, path, on_its_way)
+                    stream.send(chunk)
         except TimeoutError:
             return
         finally:
             del self._open[arrived]
             arrived.on_end(_nothing)
-            if not arrived.ended:
-                on_its_way.append(None)
-                loop.call_at(due, self._deliver, arrived, path, on_its_way)
+            stream.end()
 
-    def _deliver(self, arrived: "Arrived", path: str, on_its_way: deque[bytes | None]) -> None:
+    def note(self, sign: str, what: str) -> None:
+        self._journal.note(self._caller, sign, what)
+
+    def delay(self) -> float:
+        return self._rng.uniform(SHORTEST, LONGEST)
+
+
+class _Stream:
+    """What a watch sends, on its way: it arrives in order and after the answer itself.
+
+    It is a connection too, to which the server pushes changes while the stream of its reply sleeps (`net.outlet`); what is pushed
+    within one turn of the loop leaves together.
+    """
+
+    def __init__(self, wire: Wire, arrived: "Arrived", path: str, due: float, lag: float) -> None:
+        self._wire = wire
+        self._arrived = arrived
+        self._path = path
+        self._due = due
+        self._lag = lag
+        self._loop = asyncio.get_running_loop()
+        self._context = copy_context()
+        self._on_its_way: deque[bytes | None] = deque()
+        self._pushed: list[bytes] = []
+
+    def send(self, chunk: bytes) -> None:
+        self._due = max(self._due, self._loop.time() + self._wire.delay() + self._lag)
+        self._on_its_way.append(chunk)
+        self._loop.call_at(self._due, self._deliver, context=self._context)
+
+    def end(self) -> None:
+        if not self._arrived.ended:
+            self._on_its_way.append(None)
+            self._loop.call_at(self._due, self._deliver, context=self._context)
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def is_closing(self) -> bool:
+        return self._arrived.ended
+
+    def write(self, data: bytes) -> None:
+        if not self._pushed:
+            self._loop.call_soon(self._leave, context=self._context)
+        self._pushed.append(data)
+
+    def _leave(self) -> None:
+        chunk = b"".join(self._pushed)
+        self._pushed.clear()
+        self.send(chunk)
+
+    def _deliver(self) -> None:
         """Brings what is first; a loop does not keep timers of one instant in order."""
-        chunk = on_its_way.popleft()
+        chunk, arrived = self._on_its_way.popleft(), self._arrived
         if chunk is None:
             arrived.end()
         elif not arrived.ended:
-            self._note("~", f"{path} {len(chunk)} {_version_in(chunk)} {checksum(chunk)}")
+            told = f"{self._path} {len(chunk)} {_version_in(chunk)} {checksum(chunk)}"
+            self._wire.note("~", told)
             arrived.take(chunk)
-
-    def _note(self, sign: str, what: str) -> None:
-        self._journal.note(self._caller, sign, what)
-
-    def _delay(self) -> float:
-        return self._rng.uniform(SHORTEST, LONGEST)
 
 
 class Arrived:

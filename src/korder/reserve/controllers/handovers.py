@@ -23,7 +23,8 @@ from korder.runtime.informer import Scope
 from korder.runtime.manager import Manager
 
 SCHEDULER_LEASE = Key("kube-system", "kube-scheduler")
-_HANDED_OVER = "handovers.node"
+HANDED_OVER = "handovers.node"
+"""Index of tickets: by the node on which they are handed over."""
 _GUARDED = "handovers.ticket"
 _ALL = ""
 
@@ -42,14 +43,14 @@ class HandOvers:
         self._pods.add_index(BY_NODE, by_node)
         self._pods.add_index(_GUARDED, _guarded)
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
-        self._tickets.add_index(_HANDED_OVER, _handed_over)
+        self._tickets.add_index(HANDED_OVER, handed_over)
         controller = manager.controller("handovers", self._turn)
         controller.follow(self._tickets, lambda ticket: map(_key, _nodes_of(ticket)))
         controller.follow(self._pods, self._nodes_for)
         controller.follow(self._leases, self._all_nodes)
 
     async def _turn(self, key: Key, now: datetime) -> Plan:
-        tickets = tuple(self._tickets.reader.where(_HANDED_OVER, key.name))
+        tickets = tuple(self._tickets.reader.where(HANDED_OVER, key.name))
         if not tickets:
             return NOTHING
         node = self._nodes.reader.get(Key("", key.name))
@@ -104,7 +105,7 @@ class HandOvers:
         return [_key(node) for ticket in tickets for node in _nodes_of(ticket)]
 
     def _all_nodes(self, _: Lease) -> Iterable[Key]:
-        tickets = self._tickets.reader.where(_HANDED_OVER, _ALL)
+        tickets = self._tickets.reader.where(HANDED_OVER, _ALL)
         return [_key(node) for ticket in tickets for node in _nodes_of(ticket)]
 
 
@@ -113,7 +114,7 @@ def _nodes_of(ticket: Ticket) -> Iterable[str]:
     return (ticket.status.node_name,) if is_claiming and ticket.status.node_name else ()
 
 
-def _handed_over(ticket: Ticket) -> Iterable[Hashable]:
+def handed_over(ticket: Ticket) -> Iterable[Hashable]:
     """Index: the node on which a ticket is handed over, and all that are."""
     for node in _nodes_of(ticket):
         yield node

@@ -149,6 +149,15 @@ class Orders:
             self._controller.queue.add(key_of(change.objects[0]))
         else:
             self._look_soon(key_of(new))
+        if old is not None and (new is None or old.metadata.labels != new.metadata.labels):
+            self._let_others_follow(old)
+
+    def _let_others_follow(self, order: Order) -> None:
+        """Looks at the orders that may now be old enough for a quota that has limited their number."""
+        if self._counting is not None:
+            meta = order.metadata
+            for quota in self._counting.tally.applying(meta.namespace, meta.labels):
+                self._look_at_waiting(quota.metadata.name)
 
     def _ticket_changed(self, change: Change[Ticket]) -> None:
         for ticket in change.objects:
@@ -169,8 +178,11 @@ class Orders:
     def _quota_changed(self, change: Change[Quota]) -> None:
         """Looks at the orders that wait for room in a quota, if there may be more of it."""
         if change.old is None or change.new is None or gives_more(change.old, change.new):
-            for key in self._short.pop(change.objects[0].metadata.name, ()):
-                self._look_soon(key)
+            self._look_at_waiting(change.objects[0].metadata.name)
+
+    def _look_at_waiting(self, quota: str) -> None:
+        for key in self._short.pop(quota, ()):
+            self._look_soon(key)
 
     def _look_soon(self, key: Key) -> None:
         if key in self._soon:

@@ -14,6 +14,8 @@ from korder.api.meta import HasMetadata, Key, Kind, controller_of, key_of, owned
 from korder.api.plan import NOTHING, Create, Plan, Step
 from korder.api.reserve import TICKETS, PodReference, Ticket, TicketPhase
 from korder.kube.errors import ApiError, NotFound
+from korder.reserve.controllers.handovers import HANDED_OVER, handed_over
+from korder.reserve.controllers.renewing import Renewing
 from korder.reserve.rules.tickets import guardian, ticketplan
 from korder.reserve.rules.tickets.guardian import Options
 from korder.reserve.rules.tickets.picture import Picture
@@ -36,8 +38,14 @@ _CATCH_UP = timedelta(seconds=1)
 class Tickets:
     """Looks after all tickets."""
 
-    def __init__(self, manager: Manager, options: Options | None = None) -> None:
+    def __init__(
+        self,
+        manager: Manager,
+        options: Options | None = None,
+        renewing: Renewing | None = None,
+    ) -> None:
         self._options = options or Options()
+        self._renewing = renewing
         self._client = manager.client
         self._tickets = manager.informers.of(TICKETS)
         self._pods = manager.informers.of(PODS)
@@ -45,6 +53,7 @@ class Tickets:
         self._namespaces = manager.informers.of(NAMESPACES)
         self._tickets.add_index(BY_USER, _users)
         self._tickets.add_index(BY_NODE, _node_of)
+        self._tickets.add_index(HANDED_OVER, handed_over)
         self._pods.add_index(OF_TICKET, _ticket_uid)
         self._controller = manager.controller(
             "tickets", self._turn, workers=32, refused=self._refused
@@ -84,6 +93,7 @@ class Tickets:
             self._free_name(ticket),
             self._ends(key.namespace),
             self._is_busy(ticket.status.node_name),
+            self._barred,
         )
         if self._tickets.reader.get(key) is not ticket:
             return Plan().wake(now)
@@ -135,8 +145,10 @@ class Tickets:
 
     def _is_busy(self, node: str) -> bool:
         """Says whether room is being handed over on the node."""
-        there = self._tickets.reader.where(BY_NODE, node) if node else ()
-        return any(ticket.status.phase is TicketPhase.CLAIMING for ticket in there)
+        return bool(node and self._tickets.reader.where(HANDED_OVER, node))
+
+    def _barred(self, ticket: Ticket, now: datetime) -> str:
+        return "" if self._renewing is None else self._renewing.barred(ticket, now)
 
     def _ends(self, name: str) -> bool:
         namespace = self._namespaces.reader.get(Key("", name))

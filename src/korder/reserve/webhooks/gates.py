@@ -16,7 +16,6 @@ from korder.api import codec
 from korder.api.admission import AdmissionRequest
 from korder.api.core import Node, Pod
 from korder.api.meta import JSON
-from korder.api.quantity import InvalidQuantity
 from korder.api.quota import Quota
 from korder.api.reserve import ORDERS, SCHEDULING_GATE, Order, Ticket
 from korder.reserve.rules.doors import admission
@@ -56,10 +55,11 @@ def orders_and_tickets(clock: Clock, counted: Counted, *, system_classes: bool) 
             system_classes,
         )
         try:
-            judgement = _judged(request, question)
+            wanted = _wanted(request)
+            judgement = _judged(wanted, question)
             if judgement.refusals:
                 return _verdict(judgement)
-            return _weighed(judgement, _short(request, counted, question.now))
+            return _weighed(judgement, _short(wanted, request, counted, question.now))
         except msgspec.ValidationError as error:
             return review.deny(str(error), code=422, reason="Invalid")
 
@@ -73,25 +73,31 @@ def quotas(counted: Counted) -> Gate:
         try:
             quota = codec.convert(request.object, Quota)
             return _verdict(soundness.judge(quota, counted.tally.quotas()))
-        except (msgspec.ValidationError, InvalidQuantity) as error:
+        except msgspec.ValidationError as error:
             return review.deny(str(error), code=422, reason="Invalid")
 
     return gate
 
 
-def _short(request: AdmissionRequest, counted: Counted, now: datetime) -> tuple[Shortfall, ...]:
+def _wanted(request: AdmissionRequest) -> Order | Ticket:
+    if request.resource.resource == ORDERS.plural:
+        return codec.convert(request.object, Order)
+    return codec.convert(request.object, Ticket)
+
+
+def _short(
+    wanted: Order | Ticket, request: AdmissionRequest, counted: Counted, now: datetime
+) -> tuple[Shortfall, ...]:
     """What quotas say to a write."""
     place = counted.tally.place(request.namespace)
     before = request.old_object if request.operation == "UPDATE" else None
-    if request.resource.resource == ORDERS.plural:
-        order = codec.convert(request.object, Order)
+    if isinstance(wanted, Order):
         old = codec.convert(before, Order) if before is not None else None
-        nodes = counted.nodes() if order.spec.daemon_set else ()
-        wish = wishes.of_order(place, order, old, nodes, now)
+        nodes = counted.nodes() if wanted.spec.daemon_set else ()
+        wish = wishes.of_order(place, wanted, old, nodes, now)
     else:
-        ticket = codec.convert(request.object, Ticket)
         earlier = codec.convert(before, Ticket) if before is not None else None
-        wish = wishes.of_ticket(place, ticket, earlier)
+        wish = wishes.of_ticket(place, wanted, earlier)
     return wishes.judged(counted.tally, wish, now)
 
 
@@ -105,10 +111,10 @@ def _weighed(judgement: Judgement, short: Sequence[Shortfall]) -> Verdict:
     return review.allow(warnings=(*judgement.warnings, *waiting))
 
 
-def _judged(request: AdmissionRequest, question: Question) -> Judgement:
-    if request.resource.resource == ORDERS.plural:
-        return admission.judge_order(codec.convert(request.object, Order), question)
-    return admission.judge_ticket(codec.convert(request.object, Ticket), question)
+def _judged(wanted: Order | Ticket, question: Question) -> Judgement:
+    if isinstance(wanted, Order):
+        return admission.judge_order(wanted, question)
+    return admission.judge_ticket(wanted, question)
 
 
 def _spec(value: JSON) -> Mapping[str, JSON] | None:

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -71,7 +71,15 @@ class Attributes(msgspec.Struct, eq=False):
 
 
 class Plugin:
-    """One member of the chain; all parts raise `Refused` to say no."""
+    """One member of the chain; all parts raise `Refused` to say no.
+
+    Attributes:
+        resources: The stored resources whose writes can concern it; none stands for all.
+        operations: What has to be done to them to concern it.
+    """
+
+    resources: frozenset[str] = frozenset()
+    operations: frozenset[Operation] = frozenset(Operation)
 
     async def mutate(self, attributes: Attributes) -> None:
         """Changes the object before it is checked."""
@@ -83,17 +91,40 @@ class Plugin:
         """Looks at the object that would be stored."""
 
 
+class _Part(NamedTuple):
+    """The plugins that are asked about one sort of write."""
+
+    changing: Sequence[Plugin]
+    completing: Sequence[Plugin]
+    judging: Sequence[Plugin]
+
+
 class Chain:
-    """All plugins, in order."""
+    """All plugins, in order; most writes concern few of them."""
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
-        self.changing = [each for each in plugins if type(each).mutate is not Plugin.mutate]
-        self.completing = [each for each in plugins if type(each).complete is not Plugin.complete]
-        self.judging = [each for each in plugins if type(each).validate is not Plugin.validate]
+        self._plugins = plugins
+        self._parts: dict[tuple[str, Operation], _Part] = {}
 
     def admission(self, attributes: Attributes) -> "Admission":
         """The way of one write through the chain."""
-        return Admission(self, attributes)
+        sort = attributes.resource.stored, attributes.operation
+        part = self._parts.get(sort)
+        if part is None:
+            part = self._parts[sort] = self._part(*sort)
+        return Admission(part, attributes)
+
+    def _part(self, stored: str, operation: Operation) -> _Part:
+        concerned = [
+            each
+            for each in self._plugins
+            if operation in each.operations and (not each.resources or stored in each.resources)
+        ]
+        return _Part(
+            [each for each in concerned if type(each).mutate is not Plugin.mutate],
+            [each for each in concerned if type(each).complete is not Plugin.complete],
+            [each for each in concerned if type(each).validate is not Plugin.validate],
+        )
 
 
 class Admission:
@@ -102,8 +133,8 @@ class Admission:
     What plugins hold for the write, such as their turn, they hold as long as the block lasts.
     """
 
-    def __init__(self, chain: Chain, attributes: Attributes) -> None:
-        self._chain = chain
+    def __init__(self, part: _Part, attributes: Attributes) -> None:
+        self._part = part
         self._attributes = attributes
 
     def __enter__(self) -> Self:
@@ -119,16 +150,16 @@ class Admission:
     async def mutate(self) -> None:
         """Lets all plugins change the object, a second time if one of them asks for it."""
         attributes = self._attributes
-        for plugin in self._chain.changing:
+        for plugin in self._part.changing:
             await plugin.mutate(attributes)
         if attributes.rounds.again:
             attributes.rounds.second = True
-            for plugin in self._chain.changing:
+            for plugin in self._part.changing:
                 await plugin.mutate(attributes)
-        for plugin in self._chain.completing:
+        for plugin in self._part.completing:
             await plugin.complete(attributes)
 
     async def validate(self) -> None:
         """Lets all plugins look at the object."""
-        for plugin in self._chain.judging:
+        for plugin in self._part.judging:
             await plugin.validate(self._attributes)

@@ -32,6 +32,9 @@ Amounts = Mapping[str, Quantity]
 class LimitRanger(Plugin):
     """Applies the limit ranges of a namespace."""
 
+    resources = frozenset({"pods", "persistentvolumeclaims"})
+    operations = frozenset({CREATE, UPDATE})
+
     def __init__(self, view: View) -> None:
         self._view = view
 

@@ -9,6 +9,9 @@ NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 class TaintNodesByCondition(Plugin):
     """Taints new nodes."""
 
+    resources = frozenset({"nodes"})
+    operations = frozenset({CREATE})
+
     async def mutate(self, attributes: Attributes) -> None:
         if not concerns(attributes, "nodes", CREATE):
             return

@@ -59,12 +59,13 @@ _OPEN = Policy(Standard(), Standard())
 class PodSecurity(Plugin):
     """Holds pods against the labels of their namespace."""
 
+    resources = frozenset({"pods", "namespaces", *_TEMPLATES})
+    operations = frozenset({CREATE, UPDATE})
+
     def __init__(self, view: View) -> None:
         self._view = view
 
     async def validate(self, attributes: Attributes) -> None:
-        if attributes.operation not in (CREATE, UPDATE):
-            return
         stored = attributes.resource.stored
         if stored == "pods":
             self._judge_pod(attributes)

@@ -18,6 +18,9 @@ _PREEMPTING = "PreemptLowerPriority"
 class Priority(Plugin):
     """Resolves priority classes."""
 
+    resources = frozenset({"pods", CLASSES})
+    operations = frozenset({CREATE, UPDATE})
+
     def __init__(self, view: View) -> None:
         self._view = view
 

@@ -17,11 +17,12 @@ Guard = Callable[[User, str, Object, Object | None], None]
 class RoleGuard(Plugin):
     """Asks access about every write of RBAC objects."""
 
+    operations = frozenset({Operation.CREATE, Operation.UPDATE})
+
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
 
     async def complete(self, attributes: Attributes) -> None:
-        writes = attributes.operation in (Operation.CREATE, Operation.UPDATE)
-        if writes and attributes.resource.group == GROUP and attributes.object is not None:
+        if attributes.resource.group == GROUP and attributes.object is not None:
             plural = attributes.resource.plural
             self._guard(attributes.user, plural, attributes.object, attributes.old)

@@ -21,6 +21,9 @@ _ALONE = "pod rejected: Pod Overhead set without corresponding RuntimeClass defi
 class RuntimeClass(Plugin):
     """Resolves runtime classes."""
 
+    resources = frozenset({"pods"})
+    operations = frozenset({CREATE})
+
     def __init__(self, view: View) -> None:
         self._view = view
 

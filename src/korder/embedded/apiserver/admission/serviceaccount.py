@@ -36,6 +36,9 @@ _TRIES = 10
 class ServiceAccount(Plugin):
     """Gives pods their account."""
 
+    resources = frozenset({"pods"})
+    operations = frozenset({CREATE, UPDATE})
+
     def __init__(self, view: View, rng: Random) -> None:
         self._view = view
         self._rng = rng

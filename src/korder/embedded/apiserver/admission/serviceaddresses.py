@@ -18,6 +18,8 @@ from korder.embedded.apiserver.view import Object, View
 class ServiceAddresses(Plugin):
     """Assigns addresses while a write of a service is completed."""
 
+    resources = frozenset({"services"})
+
     def __init__(self, view: View, rng: random.Random) -> None:
         self._view = view
         self._rng = rng

@@ -15,6 +15,9 @@ _OLD_STYLE = "volume.beta.kubernetes.io/storage-class"
 class DefaultStorageClass(Plugin):
     """Fills in the class of claims."""
 
+    resources = frozenset({"persistentvolumeclaims"})
+    operations = frozenset({CREATE})
+
     def __init__(self, view: View) -> None:
         self._view = view
 

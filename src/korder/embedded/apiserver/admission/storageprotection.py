@@ -4,7 +4,7 @@ The finalizers that are set here are taken off by `actors.volumeprotection`.
 """
 
 from korder.embedded.apiserver.admission.attributes import Attributes, Plugin
-from korder.embedded.apiserver.admission.verdicts import CREATE, concerns, items, own, written
+from korder.embedded.apiserver.admission.verdicts import CREATE, items, own, written
 
 _FINALIZERS = {
     "persistentvolumes": "kubernetes.io/pv-protection",
@@ -15,10 +15,13 @@ _FINALIZERS = {
 class StorageObjectInUseProtection(Plugin):
     """Marks new volumes and claims."""
 
+    resources = frozenset(_FINALIZERS)
+    operations = frozenset({CREATE})
+
     async def mutate(self, attributes: Attributes) -> None:
-        stored = attributes.resource.stored
-        if stored not in _FINALIZERS or not concerns(attributes, stored, CREATE):
+        if attributes.subresource:
             return
+        stored = attributes.resource.stored
         meta = own(written(attributes), "metadata")
         if _FINALIZERS[stored] not in items(meta, "finalizers"):
             meta["finalizers"] = [*items(meta, "finalizers"), _FINALIZERS[stored]]

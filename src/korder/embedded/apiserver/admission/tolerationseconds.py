@@ -19,6 +19,9 @@ _TAINTS = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 class DefaultTolerationSeconds(Plugin):
     """Adds the two tolerations."""
 
+    resources = frozenset({"pods"})
+    operations = frozenset({CREATE, UPDATE})
+
     async def mutate(self, attributes: Attributes) -> None:
         if not concerns(attributes, "pods", CREATE, UPDATE):
             return

@@ -13,6 +13,9 @@ _LABELS = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 class PodTopologyLabels(Plugin):
     """Copies the labels of nodes."""
 
+    resources = frozenset({"pods"})
+    operations = frozenset({CREATE})
+
     def __init__(self, view: View) -> None:
         self._view = view
 

@@ -138,6 +138,14 @@ def member(name: str) -> str:
 
 def item_by_keys(keys: Mapping[str, JSON]) -> str:
     """Names the step to an item of a list of objects."""
+    if all(type(value) is str for value in keys.values()):
+        return _item_by_texts(tuple(keys.items()))
+    return f"k:{gotext.encoded(dict(keys))}"
+
+
+@lru_cache(maxsize=4096)
+def _item_by_texts(keys: tuple[tuple[str, JSON], ...]) -> str:
+    """The same where all keys are texts, as most are: the same few come again and again."""
     return f"k:{gotext.encoded(dict(keys))}"
 
 

@@ -118,9 +118,10 @@ def _forms(node: Node, old: _Value, new: _Value) -> Iterable[Form]:
 def _compare_maps(node: Node, old: _Value, new: _Value, path: Path, changes: _Changes) -> None:
     before, after = _members(old), _members(new)
     for name in before.keys() | after.keys():
-        below = (*path, fieldsets.member(name))
         left, right = before.get(name, _ABSENT), after.get(name, _ABSENT)
-        _compare(node.member(name), left, right, below, changes)
+        if left != right or not _same_truths(left, right):
+            below = (*path, fieldsets.member(name))
+            _compare(node.member(name), left, right, below, changes)
 
 
 def _compare_lists(node: Node, old: _Value, new: _Value, path: Path, changes: _Changes) -> None:
@@ -262,16 +263,19 @@ def with_structs(node: Node, fields: FieldSet) -> FieldSet:
 
 
 def same(left: JSON, right: JSON) -> bool:
-    """Compares as JSON does: numbers by value, and `true` is not 1."""
+    """Compares as JSON does: numbers by value, and `true` is not 1, which is all in which Python is less strict."""
+    return left == right and _same_truths(left, right)
+
+
+def _same_truths(left: _Value, right: _Value) -> bool:
+    """Whether values that Python takes for equal have their truth values in the same places."""
     if isinstance(left, str):
-        return left == right
+        return True
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(
-            same(value, right[key]) for key, value in left.items()
-        )
+        return all(_same_truths(value, right[key]) for key, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return isinstance(left, bool) == isinstance(right, bool) and left == right
+        return all(map(_same_truths, left, right))
+    return isinstance(left, bool) == isinstance(right, bool)
 
 
 def _size(form: Form, value: _Value) -> int:

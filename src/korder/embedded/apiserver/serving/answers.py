@@ -5,7 +5,6 @@ take gzip, with the weakest setting, for the network here is the loopback.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 import gzip
 from typing import Any
 
@@ -79,7 +78,7 @@ def warning(warnings: Sequence[str], reply: Reply) -> Reply:
     if not warnings:
         return reply
     told = ", ".join(map(_warning, _tellable(warnings)))
-    return replace(reply, headers={**reply.headers, "Warning": told})
+    return msgspec.structs.replace(reply, headers={**reply.headers, "Warning": told})
 
 
 def _tellable(warnings: Sequence[str]) -> list[str]:

@@ -5,8 +5,9 @@ then access answers it and nothing is stored.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from korder.embedded.apiserver.access.door import Door
 from korder.embedded.apiserver.access.issuing import (

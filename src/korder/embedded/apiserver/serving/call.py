@@ -17,6 +17,8 @@ from datetime import datetime
 import random
 from typing import Any
 
+import msgspec
+
 from korder.embedded.apiserver import refusal
 from korder.embedded.apiserver.access.action import Action
 from korder.embedded.apiserver.access.user import User
@@ -51,8 +53,7 @@ ATTEMPTS = 1000
 only ends what would never end."""
 
 
-@dataclass(slots=True)
-class Answer:
+class Answer(msgspec.Struct):
     """An object to answer with: decoded, or the bytes of a stored one."""
 
     object: Object | None = None
@@ -121,8 +122,7 @@ class World:
             whole.exception()
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct):
     """A request that was let in."""
 
     world: World
@@ -131,7 +131,7 @@ class Call:
     resource: Resource
     user: User
     form: Form
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []
 
     def renew(self) -> bool:
         """Looks its resource up again before it begins again; says whether a definition has changed it meanwhile."""

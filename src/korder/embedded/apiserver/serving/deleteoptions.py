@@ -3,8 +3,9 @@
 `deleting` and `podpaths` ask; nothing is deleted here.
 """
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from korder.embedded.apiserver import fielderrors as fe, refusal
 from korder.embedded.apiserver.serving import bodies, options as opts
@@ -17,8 +18,7 @@ Object = dict[str, Any]
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(msgspec.Struct, frozen=True):
     """How a deletion is meant."""
 
     grace: int | None = None
@@ -27,7 +27,7 @@ class DeleteOptions:
     uid: str | None = None
     version: str | None = None
     dry_run: bool = False
-    shown: Object = field(default_factory=dict)
+    shown: Object = {}
 
 
 def read(call: Call) -> DeleteOptions:

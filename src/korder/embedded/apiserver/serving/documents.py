@@ -71,6 +71,14 @@ def known(resource: Resource, record: Record) -> Object:
     return obj
 
 
+def shared(resource: Resource, record: Record) -> Object:
+    """The same for those who change nothing in it: what was read for others before is taken."""
+    read = view.facts(record).object
+    if read is None or read.get("apiVersion") != resource.api_version:
+        return known(resource, record)
+    return read if record.version > resource.strategy.renewed_until else known(resource, record)
+
+
 def redraft(record: Record) -> Draft:
     """What is stored, to be written under a new version."""
     start = record.value.index(_METADATA) + len(_METADATA)

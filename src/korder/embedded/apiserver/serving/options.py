@@ -4,9 +4,10 @@ Each verb asks for its own; what is wrong is told in the server's words, as an i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 import re
 from typing import Any
+
+import msgspec
 
 from korder.embedded.apiserver import fielderrors as fe
 from korder.embedded.apiserver.fielderrors import Cause
@@ -21,8 +22,7 @@ _LONGEST_MANAGER = 128
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True):
     """How a write is meant."""
 
     dry_run: bool = False

@@ -375,8 +375,7 @@ async def _store_changed(
 
 
 def _unchanged(call: Call, obj: Object, record: Record) -> bool:
-    stored = documents.known(call.resource, record)
-    return merging.same(obj, stored)
+    return merging.same(obj, documents.shared(call.resource, record))
 
 
 def is_finished(call: Call, obj: Object) -> bool:

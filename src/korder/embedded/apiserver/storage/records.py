@@ -1,8 +1,9 @@
 """The nouns of storage: keys, records, events, and the writes that make them."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+import msgspec
 
 
 class Key(NamedTuple):
@@ -64,8 +65,7 @@ class Unchanged(NamedTuple):
 Write = Create | Update | Delete | Unchanged
 
 
-@dataclass(slots=True, eq=False)
-class Record:
+class Record(msgspec.Struct, eq=False):
     """An object at a version. Tables, history, pages and watches share it, so nobody changes it.
 
     `facts` is room for what the layer above reads out of the value (labels, fields): worked out at most once for each
@@ -86,8 +86,7 @@ class Change(StrEnum):
     DELETED = "DELETED"
 
 
-@dataclass(slots=True, eq=False)
-class Event:
+class Event(msgspec.Struct, eq=False):
     """One change: the object after it (of a deletion: its last state) and before it."""
 
     change: Change

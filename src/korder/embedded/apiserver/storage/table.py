@@ -47,10 +47,11 @@ class History:
 
     def drop(self, floor: int) -> None:
         """Forgets the changes up to a version."""
+        if not self._versions or self._versions[0] > floor:
+            return
         count = bisect_right(self._versions, floor)
-        if count:
-            self.dropped = self._versions[count - 1]
-            del self._events[:count], self._versions[:count]
+        self.dropped = self._versions[count - 1]
+        del self._events[:count], self._versions[:count]
 
 
 class Table:

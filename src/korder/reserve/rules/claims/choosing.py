@@ -2,13 +2,15 @@
 
 `claiming` calls it with everything that waits and everything there is; nothing is written here. Pods come by priority, then
 by age. A pod gets the ticket of which it leaves the least over; of equal ones, those on nodes that are not busy with a hand-over, then those
-that end first. Pods that are alike are judged together, so fifty replicas cost as much as one, and nodes only as they are needed. A pod that gets nothing is told why: what it seeks is not there, not
+that end first. Pods that are alike are judged together, so fifty replicas cost as much as one, and so are
+tickets that hold the same; nodes only as they are needed. A pod that gets nothing is told why: what it seeks is not there, not
 for it, not open yet, not free, or does not fit, and then the nearest mismatch.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -32,6 +34,7 @@ from korder.reserve.rules.tickets import usage
 
 _ENDED = frozenset({TicketPhase.EXPIRED, TicketPhase.RELEASED})
 _LATEST = datetime.max.replace(tzinfo=UTC)
+_Rank = tuple[bool, float, bool, datetime, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,13 @@ class Match:
 
     pod: Pod
     ticket: Ticket
+
+
+class _Lot(NamedTuple):
+    """Free tickets of which the same is left."""
+
+    left: Resources
+    tickets: list[Ticket]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +138,11 @@ class _Book:
             for order in market.orders
             if order.spec.min_available is not None and not order.status.opened
         }
-        self._free = [
-            (ticket, usage.remainder(ticket, ticket.status.shared_by))
+        self._free = _in_lots(
+            ticket
             for ticket in market.tickets
             if is_free(ticket, market.now) and self._closed_order(ticket) is None
-        ]
+        )
         self._busy = {
             ticket.status.node_name
             for ticket in market.tickets
@@ -170,14 +180,16 @@ class _Book:
 
     def _rank(self, seeker: Seeker) -> list[Ticket]:
         """The free tickets that are large enough for the pod, the best first."""
-        pod, needs = seeker.pod, fitting.needs_of(seeker.pod)
-        fit = [
-            (_rank(ticket, needs, left, busy=ticket.status.node_name in self._busy), ticket)
-            for ticket, left in self._free
-            if is_wanted(seeker.request, ticket)
-            and owners.may_claim(ticket, pod)
-            and not fitting.too_small(needs, left)
-        ]
+        needs = fitting.needs_of(seeker.pod)
+        fit: list[tuple[_Rank, Ticket]] = []
+        for left, tickets in self._free:
+            if not fitting.too_small(needs, left):
+                unused = _unused(needs, left)
+                fit += (
+                    (_rank(ticket, unused, busy=ticket.status.node_name in self._busy), ticket)
+                    for ticket in tickets
+                    if _is_for(seeker, ticket)
+                )
         return [ticket for _, ticket in sorted(fit, key=lambda ranked: ranked[0])]
 
     def _suited(self, seeker: Seeker, likeness: bytes) -> Iterator[Ticket]:
@@ -211,8 +223,9 @@ class _Book:
             )
         free = [
             (ticket, left)
-            for ticket, left in self._free
-            if is_wanted(seeker.request, ticket) and owners.may_claim(ticket, seeker.pod)
+            for left, tickets in self._free
+            for ticket in tickets
+            if _is_for(seeker, ticket)
         ]
         if not free or any(self._suited(seeker, likeness)):
             return Wait(ClaimReason.NONE_FREE, f"All of {what} are taken or hold nothing yet.")
@@ -261,17 +274,35 @@ class _Book:
         return f"{what} in namespace {home}"
 
 
-def _rank(
-    ticket: Ticket, needs: Resources, left: Resources, *, busy: bool
-) -> tuple[bool, float, bool, datetime, str]:
+def _in_lots(tickets: Iterable[Ticket]) -> Collection[_Lot]:
+    """Puts tickets together that hold the same, as those of an order do: what fits into one fits into all."""
+    lots: dict[Hashable, _Lot] = {}
+    for ticket in tickets:
+        shares = ticket.status.shared_by
+        size = ticket.metadata.uid if shares else tuple(ticket.spec.requests.items())
+        if size not in lots:
+            lots[size] = _Lot(usage.remainder(ticket, shares), [])
+        lots[size].tickets.append(ticket)
+    return lots.values()
+
+
+def _is_for(seeker: Seeker, ticket: Ticket) -> bool:
+    return is_wanted(seeker.request, ticket) and owners.may_claim(ticket, seeker.pod)
+
+
+def _rank(ticket: Ticket, unused: float, *, busy: bool) -> _Rank:
     """Tickets for one certain node come last, since somebody on that node may need them; then the least that is wasted."""
-    unused = sum(
+    ends = ticket.status.expiration_time or _LATEST
+    return bool(ticket.spec.node_name), unused, busy, ends, ticket.metadata.name
+
+
+def _unused(needs: Resources, left: Resources) -> float:
+    """How much of what a ticket has a pod would leave over."""
+    return sum(
         (amount.nano - (needs[name].nano if name in needs else 0)) / amount.nano
         for name, amount in left.items()
         if amount.nano > 0
     )
-    ends = ticket.status.expiration_time or _LATEST
-    return bool(ticket.spec.node_name), unused, busy, ends, ticket.metadata.name
 
 
 def _likeness(seeker: Seeker) -> bytes:

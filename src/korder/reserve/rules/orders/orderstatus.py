@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from korder.api import conditions
+from korder.api import codec, conditions
 from korder.api.conditions import Condition, Status
 from korder.api.meta import JSON, key_of
 from korder.api.plan import Patch
@@ -197,12 +197,12 @@ def report(order: Order, status: OrderStatus) -> tuple[Patch, ...]:
     """The step that writes a status, if it says something new; numbers are told even if they are zero."""
     if status == order.status:
         return ()
-    said = msgspec.to_builtins(status)
+    said = codec.plain(status)
     body: dict[str, JSON] = {}
-    for field in msgspec.structs.fields(status):
-        value = getattr(status, field.name)
+    for name, wire in codec.names(status):
+        value = getattr(status, name)
         plain = value if isinstance(value, int) else None
-        body[field.encode_name] = said.get(field.encode_name, plain)
+        body[wire] = said.get(wire, plain)
     meta = order.metadata
     return (
         Patch(

@@ -3,7 +3,7 @@
 `controllers.orders` asks it for every batch of tickets that an order wants to make. One write for each quota enters the whole batch, with
 the version that was read, before every attempt to make it. The writes go one after the other in the order of the quotas' names: whoever waits for room in a
 later quota holds only earlier ones, so no two wait for each other. What was entered before is not charged twice, whoever did it.
-No more orders are served than `orders` allows, those that have tickets or entries; admission counts the orders there are.
+No more orders are served than `orders` allows: those that have tickets or entries, and then the oldest there are.
 """
 
 from collections.abc import Sequence
@@ -78,11 +78,13 @@ class _Sheet:
         rest = {k: a - held.get(k, quantity.ZERO) for k, a in wanted.amounts.items()}
         return {key: amount for key, amount in rest.items() if amount > quantity.ZERO}
 
-    @property
-    def use(self) -> Use:
+    def use(self, elders: Sequence[int]) -> Use:
+        """What is used, for an order with so many older ones in all and in each allocation; they have a right to be served before it."""
         total, *inside = (
-            {**amounts, ORDERS_KEY: charges.ONE * len(served)}
-            for amounts, served in zip((self.total, *self.inside), self.served, strict=True)
+            {**amounts, ORDERS_KEY: charges.ONE * max(len(served), older)}
+            for amounts, served, older in zip(
+                (self.total, *self.inside), self.served, elders, strict=True
+            )
         )
         return Use(total, tuple(inside))
 
@@ -204,7 +206,8 @@ def _short(
     if ticket.owner not in sheet.served[0]:
         parts.append(Part(order.metadata.labels, charges.ORDER))
     wish = Wish(view.tally.place(ticket.key.namespace), tuple(parts))
-    return verdict([sheet.quota], lambda _: sheet.use, wish, now, view.tally.limits)
+    use = sheet.use(view.tally.elders(sheet.quota, order))
+    return verdict([sheet.quota], lambda _: use, wish, now, view.tally.limits)
 
 
 def _entry(

@@ -14,6 +14,7 @@ import msgspec
 
 from korder.api import quantity, resources
 from korder.api.meta import Key
+from korder.api.quantity import Quantity
 from korder.api.quota import PendingTicket, Quota
 from korder.api.resources import Resources
 from korder.reserve.rules.quotas import scopes
@@ -58,11 +59,15 @@ def use(quota: Quota, tally: Tally, entries: Iterable[PendingTicket]) -> Use:
     seen = tally.use(quota)
     total = dict(seen.total)
     inside = [dict(each) for each in seen.allocations]
+    sums: dict[str, list[dict[str, Quantity]]] = {}
     for entry in entries:
-        amounts = _beyond_what_is_seen(entry, tally)
-        total = resources.add(total, amounts)
-        for number in scopes.allocations(quota.spec, tally.place(entry.namespace)):
-            inside[number] = resources.add(inside[number], amounts)
+        namespace = entry.namespace
+        if namespace not in sums:
+            numbers = scopes.allocations(quota.spec, tally.place(namespace))
+            sums[namespace] = [total, *(inside[number] for number in numbers)]
+        for key, amount in _beyond_what_is_seen(entry, tally).items():
+            for each in sums[namespace]:
+                each[key] = each.get(key, quantity.ZERO) + amount
     return Use(total, tuple(inside))
 
 
@@ -83,7 +88,7 @@ def _beyond_what_is_seen(entry: PendingTicket, tally: Tally) -> Resources:
 
 def using(tally: Tally) -> Using:
     """What is used of any quota, for whoever only asks."""
-    return lambda quota: use(quota, tally, quota.status.pending)
+    return lambda quota: tally.remembered(quota, lambda: use(quota, tally, quota.status.pending))
 
 
 def entered(entry: PendingTicket, now: datetime) -> PendingTicket:

@@ -3,7 +3,7 @@
 `verdict` judges by them, `quotastatus` shows them. Amounts are exact: half of five tickets is two and a half, and two fit. Of the windows
 that are open those of the highest priority count, and of these the strictest for each limit; a multiplier speaks for all limits
 but `max-duration`, a window with limits of its own only for those. Allocations are parts of the quota, so a multiplier holds for
-them as well. A window that nobody can read is never open; `quotastatus` tells of it.
+them as well. A window that nobody can read is never open, and a limit that nobody can read allows nothing; `quotastatus` tells of both.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 
-from korder.api import duration, resources
+from korder.api import duration, quantity, resources
 from korder.api.duration import SECOND, Duration
 from korder.api.quantity import Quantity
 from korder.api.quota import (
@@ -52,17 +52,35 @@ class InForce:
 
 
 def read(written: Written) -> Limits:
-    """Reads limits as people write them."""
-    amounts = {key: value for key, value in written.items() if key != MAX_DURATION_KEY}
+    """Reads limits as people write them; what cannot be read is nothing."""
+    amounts = {key: _amount(each) for key, each in written.items() if key != MAX_DURATION_KEY}
     longest = written.get(MAX_DURATION_KEY)
-    return Limits(resources.parse_list(amounts), None if longest is None else length(longest))
+    return Limits(amounts, None if longest is None else _length(longest))
 
 
 def length(written: str | int) -> Duration:
-    """Reads a longest duration: 24h, or whole seconds as a number or a text."""
+    """Reads a longest duration: 24h, or whole seconds as a number or a text.
+
+    Raises:
+        ValueError: it is neither.
+    """
     if isinstance(written, str) and written[-1:].isalpha():
         return duration.parse(written)
     return Duration(int(Fraction(str(written))) * SECOND)
+
+
+def _amount(written: str | int) -> Quantity:
+    try:
+        return quantity.parse(written)
+    except quantity.InvalidQuantity:
+        return quantity.ZERO
+
+
+def _length(written: str | int) -> Duration:
+    try:
+        return length(written)
+    except ValueError:
+        return Duration(0)
 
 
 def ordinary(spec: QuotaSpec) -> Limits:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from korder.api import conditions, quantity, resources
+from korder.api import codec, conditions, quantity, resources
 from korder.api.conditions import Condition, Status
 from korder.api.meta import JSON, key_of
 from korder.api.plan import Patch
@@ -123,9 +123,7 @@ def report(quota: Quota, status: QuotaStatus) -> tuple[Patch, ...]:
     if status == quota.status:
         return ()
     said = msgspec.to_builtins(status)
-    body: dict[str, JSON] = {
-        field.encode_name: said.get(field.encode_name) for field in msgspec.structs.fields(status)
-    }
+    body: dict[str, JSON] = {wire: said.get(wire) for _, wire in codec.names(status)}
     for name, before in (("used", quota.status.used), ("hard", quota.status.hard)):
         body[name] = _replacing(before, said.get(name) or {})
     meta = quota.metadata

@@ -62,13 +62,33 @@ def _maps(spec: QuotaSpec) -> Iterator[tuple[str, limits.Written]]:
 
 
 def _nonsense(path: str, written: Mapping[str, str | int]) -> Iterator[Refusal]:
-    for key, amount in limits.read(written).amounts.items():
+    for key, value in written.items():
+        wrong = _wrong_length(value) if key == MAX_DURATION_KEY else _wrong_amount(key, value)
+        if wrong:
+            yield Refusal(f"{path}.{key}", f"{wrong}, not {value}")
         if key == RESERVED_PREFIX:
             yield Refusal(f"{path}.{key}", "must name a resource, such as reserved.cpu")
-        if amount < quantity.ZERO:
-            yield Refusal(f"{path}.{key}", f"must not be less than zero: {amount}")
-        if key in _WHOLE and amount.nano % charges.ONE.nano:
-            yield Refusal(f"{path}.{key}", f"must be a whole number, not {amount}")
+
+
+def _wrong_length(value: str | int) -> str:
+    try:
+        positive = limits.length(value).nanoseconds > 0
+    except ValueError:
+        positive = False
+    told = "must be a duration such as 24h or whole seconds such as 86400, longer than zero"
+    return "" if positive else told
+
+
+def _wrong_amount(key: str, value: str | int) -> str:
+    try:
+        amount = quantity.parse(value)
+    except quantity.InvalidQuantity:
+        return "must be a quantity such as 20, 500m or 40Gi"
+    if amount < quantity.ZERO:
+        return "must not be less than zero"
+    if key in _WHOLE and amount.nano % charges.ONE.nano:
+        return "must be a whole number"
+    return ""
 
 
 def _second(quota: Quota, others: Iterable[Quota]) -> Iterator[Refusal]:

@@ -1,73 +1,34 @@
 """What is used of every quota, kept up as orders, tickets, namespaces and quotas come, change and go.
 
-Controllers and admission tell it of each change and ask it for the use that `verdict` judges by; it asks `scopes` and `charges`. A change
+Controllers and admission tell it of each change and ask it for the use that `verdict` judges by; it asks `scopes` and keeps `books`. A change
 costs as much as quotas mean the object, a question nothing but the answer, however many tickets and quotas there are. The
 orders that have tickets count apart from the orders that there are: the ledger serves no more orders than are allowed, whatever
 admission has let in.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import TypeVar
 
-from korder.api import quantity
-from korder.api.meta import HasMetadata, Key, controller_of, key_of
-from korder.api.quantity import Quantity
+from korder.api.meta import HasMetadata, Key, key_of
 from korder.api.quota import Quota, ScopeType
 from korder.api.reserve import Order, Ticket
 from korder.api.resources import Resources
 from korder.api.selector import Operator, Requirement
-from korder.reserve.rules.quotas import charges, scopes
+from korder.reserve.rules.quotas import books, scopes
+from korder.reserve.rules.quotas.books import Book, Item, Remembered
 from korder.reserve.rules.quotas.limits import InForce, Memory
 from korder.reserve.rules.quotas.scopes import Labels, Place
 from korder.reserve.rules.quotas.verdict import Use
 
 T = TypeVar("T", bound=HasMetadata)
 
-_Pair = tuple[str, str]
-_Owner = tuple[str, str]
-"""An order: its namespace and its UID."""
+_Mark = tuple[str, str | None]
+"""A label, or a label whatever its value."""
+_ANY: _Mark = ("", None)
+"""What every object has."""
 _Name = tuple[str, str, str]
 """An order or a ticket: its kind, its namespace and its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """An order or a ticket as far as it counts."""
-
-    labels: Labels
-    charge: Resources
-    owner: _Owner | None = None
-    version: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Book:
-    """One quota and what is used of it by what there is."""
-
-    quota: Quota
-    limits: Memory
-    totals: list[dict[str, Quantity]]
-    """The quota's own, and then those of its allocations."""
-    served: Counter[_Owner] = field(default_factory=Counter)
-    """How many tickets that count each order has."""
-
-    def count(self, item: _Item, inside: Iterable[int], sign: int) -> None:
-        for number in (-1, *inside):
-            total = self.totals[number + 1]
-            for key, amount in item.charge.items():
-                total[key] = total.get(key, quantity.ZERO) + amount * sign
-        if item.owner is not None and item.charge:
-            self.served[item.owner] += sign
-            if not self.served[item.owner]:
-                del self.served[item.owner]
-
-    @property
-    def use(self) -> Use:
-        total, *inside = self.totals
-        return Use(total, tuple(inside))
 
 
 _Entered = tuple[tuple[Book, tuple[int, ...]], ...]
@@ -77,14 +38,14 @@ class Tally:
     """The use of all quotas."""
 
     def __init__(self) -> None:
+        self._changes = 0
         self._books: dict[str, Book] = {}
         self._labels: dict[str, Labels] = {}
-        self._items: dict[_Name, _Item] = {}
+        self._items: dict[_Name, Item] = {}
         self._entered: dict[_Name, _Entered] = {}
         self._inhabitants: dict[str, set[_Name]] = {}
         self._by_place: dict[str, list[Book]] = {}
-        self._by_pair: dict[_Pair, list[Book]] = {}
-        self._by_object: list[Book] = []
+        self._by_mark: dict[_Mark, list[Book]] = {}
 
     def book(self, name: str) -> Book | None:
         """The book of a quota."""
@@ -99,19 +60,36 @@ class Tally:
         book = self._books.get(quota.metadata.name)
         return book.use if book is not None else Use()
 
+    def remembered(self, quota: Quota, work_out: Callable[[], Use]) -> Use:
+        """The use of a quota with what is charged ahead, worked out anew only after a change."""
+        book = self._books.get(quota.metadata.name)
+        if book is None:
+            return work_out()
+        known = book.remembered
+        if known is None or known.quota is not quota or known.changes != self._changes:
+            known = book.remembered = Remembered(quota, self._changes, work_out())
+        return known.use
+
+    def elders(self, quota: Quota, order: Order) -> list[int]:
+        """How many older orders there are in a quota, and in each of its allocations."""
+        book = self._books.get(quota.metadata.name)
+        if book is None:
+            return [0] * (1 + len(quota.spec.allocation))
+        return book.elders(order)
+
     def limits(self, quota: Quota, instant: datetime) -> InForce:
         """The limits of a quota at an instant."""
-        return self._remembered(quota).at(instant)
+        return self._calendar(quota).at(instant)
 
     def next_change(self, quota: Quota, instant: datetime) -> datetime | None:
         """When other limits of a quota will be in force."""
-        return self._remembered(quota).next_change(instant)
+        return self._calendar(quota).next_change(instant)
 
     def surely_until(self, quota: Quota, instant: datetime) -> datetime | None:
         """Until when the same windows of a quota are surely open; None if it has none."""
-        return self._remembered(quota).surely_until(instant)
+        return self._calendar(quota).surely_until(instant)
 
-    def _remembered(self, quota: Quota) -> Memory:
+    def _calendar(self, quota: Quota) -> Memory:
         book = self._books.get(quota.metadata.name)
         known = book is not None and book.quota.spec == quota.spec
         return book.limits if known and book else Memory(quota.spec)
@@ -148,15 +126,15 @@ class Tally:
             return
         if book is not None:
             del self._books[name]
+            self._take_out(book)
             for each in self._within(book):
                 left = tuple(pair for pair in self._entered[each] if pair[0] is not book)
                 self._entered[each] = left
         if new is not None:
-            sums: list[dict[str, Quantity]] = [{} for _ in range(1 + len(new.spec.allocation))]
-            book = self._books[name] = Book(new, Memory(new.spec), sums)
+            book = self._books[name] = Book.of(new)
+            self._file(book)
             for each in self._within(book):
                 self._enter_into(book, each)
-        self._sort_books()
 
     def namespace_changed(self, name: str, labels: Labels | None) -> None:
         """Takes in the labels of a namespace; what is in it may now mean other quotas."""
@@ -166,31 +144,24 @@ class Tally:
             self._labels.pop(name, None)
         else:
             self._labels[name] = dict(labels)
+        self._changes += 1
         self._by_place.pop(name, None)
         for each in tuple(self._inhabitants.get(name, ())):
             self._enter(each, self._items.get(each))
 
     def ticket_changed(self, old: Ticket | None, new: Ticket | None) -> None:
         """Takes in that a ticket came, changed or went."""
-        item = None
-        if new is not None:
-            owner = controller_of(new)
-            meta = new.metadata
-            item = _Item(
-                meta.labels,
-                charges.of_ticket(new),
-                (meta.namespace, owner.uid) if owner is not None else None,
-                int(meta.resource_version or 0),
-            )
+        item = None if new is None else books.of_ticket(new)
         self._enter(("Ticket", *key_of(_either(old, new))), item)
 
     def order_changed(self, old: Order | None, new: Order | None) -> None:
         """Takes in that an order came, changed or went."""
-        item = None if new is None else _Item(new.metadata.labels, charges.ORDER)
+        item = None if new is None else books.of_order(new)
         self._enter(("Order", *key_of(_either(old, new))), item)
 
-    def _enter(self, name: _Name, item: _Item | None) -> None:
+    def _enter(self, name: _Name, item: Item | None) -> None:
         """Puts an item in the place of what was counted under its name."""
+        self._changes += 1
         before = self._items.get(name)
         for book, inside in self._entered.pop(name, ()):
             if before is not None:
@@ -232,34 +203,37 @@ class Tally:
                 and scopes.covers(book.quota.spec.scope, place, {})
             ]
         yield from self._by_place[place.namespace]
-        for pair in labels.items():
-            for book in self._by_pair.get(pair, ()):
+        marks = (_ANY, *labels.items(), *((key, None) for key in labels))
+        for mark in marks:
+            for book in self._by_mark.get(mark, ()):
                 if scopes.covers(book.quota.spec.scope, place, labels):
                     yield book
-        for book in self._by_object:
-            if scopes.covers(book.quota.spec.scope, place, labels):
-                yield book
 
-    def _sort_books(self) -> None:
-        """Files quotas by what finds them fast: the namespace, or one label that an object must have."""
+    def _file(self, book: Book) -> None:
+        """Files a quota by what finds it fast: the namespace, or a label that an object must have."""
+        scope = book.quota.spec.scope
+        if scope.type is ScopeType.OBJECT_SELECTOR:
+            for mark in _marks(scopes.selecting(scope.object_selector).requirements):
+                self._by_mark.setdefault(mark, []).append(book)
         self._by_place.clear()
-        self._by_pair.clear()
-        self._by_object.clear()
-        for book in self._books.values():
-            scope = book.quota.spec.scope
-            if scope.type is ScopeType.OBJECT_SELECTOR:
-                pair = _demanded(scopes.selecting(scope.object_selector).requirements)
-                filed = self._by_object if pair is None else self._by_pair.setdefault(pair, [])
-                filed.append(book)
+
+    def _take_out(self, book: Book) -> None:
+        scope = book.quota.spec.scope
+        if scope.type is ScopeType.OBJECT_SELECTOR:
+            for mark in _marks(scopes.selecting(scope.object_selector).requirements):
+                self._by_mark[mark].remove(book)
+        self._by_place.clear()
 
 
-def _demanded(requirements: Iterable[Requirement]) -> _Pair | None:
-    """A label that every object which is meant has."""
+def _marks(requirements: Iterable[Requirement]) -> Iterable[_Mark]:
+    """Labels of which every object that is meant has exactly one; where no label is demanded, the mark of all objects."""
+    found: Iterable[_Mark] = (_ANY,)
     for each in requirements:
-        if each.operator in (Operator.EQUALS, Operator.IN) and len(each.values) == 1:
-            (value,) = each.values
-            return each.key, value
-    return None
+        if each.operator in (Operator.EQUALS, Operator.IN):
+            return tuple((each.key, value) for value in each.values)
+        if each.operator is Operator.EXISTS:
+            found = ((each.key, None),)
+    return found
 
 
 def _either(old: T | None, new: T | None) -> T:

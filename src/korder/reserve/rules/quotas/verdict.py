@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from korder.api import duration, quantity
-from korder.api.quota import MAX_DURATION_KEY, Allocation, Enforcement, Quota
+from korder.api import duration, quantity, resources
+from korder.api.quota import MAX_DURATION_KEY, Allocation, Enforcement, Quota, ScopeType
 from korder.api.resources import Resources
 from korder.reserve.rules.quotas import limits, scopes
 from korder.reserve.rules.quotas.limits import InForce, Limits
@@ -85,6 +85,14 @@ def worked_out(quota: Quota, instant: datetime) -> InForce:
     return limits.in_force(quota.spec, instant)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What parts of a wish add in all, as far as they add anything, and the longest time that is new."""
+
+    amounts: Resources
+    length: duration.Duration | None
+
+
 def verdict(
     quotas: Iterable[Quota],
     usage: Using,
@@ -93,36 +101,65 @@ def verdict(
     limiting: Limiting = worked_out,
 ) -> tuple[Shortfall, ...]:
     """All limits that stand in the way of a wish, quota by quota; none means that it is granted."""
+    known: dict[tuple[int, ...], _Asked] = {}
+    short: list[Shortfall] = []
+    for quota in quotas:
+        meant = _meant(quota, wish)
+        if not meant:
+            continue
+        if meant not in known:
+            known[meant] = _added([wish.parts[number] for number in meant])
+        short += _judged(quota, usage(quota), known[meant], wish.place, limiting(quota, instant))
+    return tuple(short)
+
+
+def _meant(quota: Quota, wish: Wish) -> tuple[int, ...]:
+    """The parts of a wish that a quota means, by their places."""
+    scope, place = quota.spec.scope, wish.place
+    if scope.type is not ScopeType.OBJECT_SELECTOR:
+        return tuple(range(len(wish.parts))) if scopes.covers(scope, place, {}) else ()
     return tuple(
-        shortfall
-        for quota in quotas
-        for shortfall in _judged(quota, usage, wish, limiting(quota, instant))
+        number for number, part in enumerate(wish.parts) if scopes.covers(scope, place, part.labels)
     )
 
 
-def _judged(quota: Quota, usage: Using, wish: Wish, force: InForce) -> Iterator[Shortfall]:
-    parts = [p for p in wish.parts if scopes.covers(quota.spec.scope, wish.place, p.labels)]
-    if not parts:
-        return
-    use = usage(quota)
+def _added(parts: Iterable[Part]) -> _Asked:
+    total: Resources = {}
+    longest: timedelta | None = None
+    for part in parts:
+        total = resources.add(total, part.amounts)
+        if part.length is not None:
+            longest = part.length if longest is None else max(longest, part.length)
+    amounts = {key: amount for key, amount in total.items() if amount > quantity.ZERO}
+    length = None if longest is None else _exactly(longest)
+    return _Asked(amounts, length)
+
+
+def _exactly(length: timedelta) -> duration.Duration:
+    return duration.Duration(length // timedelta(microseconds=1) * 1000)
+
+
+def _judged(
+    quota: Quota, use: Use, asked: _Asked, place: Place, force: InForce
+) -> Iterator[Shortfall]:
     window = ",".join(force.windows)
-    yield from _short(quota, parts, use.total, force.hard, window)
-    for number in scopes.allocations(quota.spec, wish.place):
+    yield from _short(quota, asked, use.total, force.hard, window)
+    for number in scopes.allocations(quota.spec, place):
         allocation, allowed = quota.spec.allocation[number], force.allocations[number]
         if allocation.borrow:
             allowed = Limits({}, allowed.longest)
-        yield from _short(quota, parts, use.of(number), allowed, window, allocation)
+        yield from _short(quota, asked, use.of(number), allowed, window, allocation)
 
 
 def _short(
     quota: Quota,
-    parts: Iterable[Part],
+    asked: _Asked,
     used: Resources,
     allowed: Limits,
     window: str,
     allocation: Allocation | None = None,
 ) -> Iterator[Shortfall]:
-    """What one set of limits says to the parts of a wish that it means."""
+    """What one set of limits says to what is asked."""
 
     def short(key: str, used: object, hard: object, requested: object) -> Shortfall:
         inside = allocation.key if allocation is not None else ""
@@ -130,11 +167,12 @@ def _short(
         return Shortfall(quota.metadata.name, key, *told, inside, window, quota.spec.enforcement)
 
     for key, hard in allowed.amounts.items():
-        asked = sum((p.amounts[key] for p in parts if key in p.amounts), quantity.ZERO)
+        wanted = asked.amounts.get(key)
+        if wanted is None:
+            continue
         before = used.get(key, quantity.ZERO)
-        if asked > quantity.ZERO and before + asked > hard:
-            yield short(key, before, hard, asked)
-    longest = max((p.length for p in parts if p.length is not None), default=None)
-    if allowed.longest is not None and longest is not None and longest > allowed.longest.timedelta:
-        asked_length = duration.Duration(longest // timedelta(microseconds=1) * 1000)
-        yield short(MAX_DURATION_KEY, "", allowed.longest, asked_length)
+        if before.nano + wanted.nano > hard.nano:
+            yield short(key, before, hard, wanted)
+    length, longest = asked.length, allowed.longest
+    if longest is not None and length is not None and length > longest:
+        yield short(MAX_DURATION_KEY, "", longest, length)

@@ -64,6 +64,19 @@ def is_standing(ticket: Ticket) -> bool:
     return ticket.metadata.annotations.get(STANDING_ANNOTATION) == "true"
 
 
+def is_renewal(ticket: Ticket, end: datetime | None, now: datetime) -> bool:
+    """Says whether the end that is yet to come would follow one that has passed, and nobody has any of the room."""
+    last = ticket.status.expiration_time
+    return (
+        is_standing(ticket)
+        and not ticket.status.shared_by
+        and end is not None
+        and last is not None
+        and last <= now
+        and last < cut_off(end)
+    )
+
+
 def removal_due(ticket: Ticket) -> datetime | None:
     """When a ticket that has ended is deleted; None is never."""
     ended, lifecycle = ticket.status.finished_time, ticket.spec.lifecycle

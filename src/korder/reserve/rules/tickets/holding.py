@@ -39,6 +39,9 @@ def plan(picture: Picture, now: datetime) -> Plan:
         return ticketstatus.report(ticket, ended)
     if end is not None and end <= now:
         return _expiry(picture, now)
+    barred = picture.barred(ticket, now) if clockwork.is_renewal(ticket, end, now) else ""
+    if barred:
+        return ticketstatus.report(ticket, ticketstatus.not_renewed(ticket, barred, now))
     due = clockwork.guardian_due(ticket)
     if due is not None and now < due:
         return _not_yet(picture, now).wake(due)

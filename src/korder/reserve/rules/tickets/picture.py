@@ -5,7 +5,7 @@ the server before it leaves one out. It is also here that a guardian is judged: 
 and its node must exist.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -48,6 +48,7 @@ class Picture:
         free_name: A name for one more guardian.
         namespace_ends: Whether nothing new may be made.
         node_is_busy: Whether a hand-over is under way on the ticket's node.
+        barred: Says why a standing ticket may not be held for another term; empty if it may.
     """
 
     ticket: Ticket
@@ -58,6 +59,7 @@ class Picture:
     free_name: str = ""
     namespace_ends: bool = False
     node_is_busy: bool = False
+    barred: Callable[[Ticket, datetime], str] = lambda _, __: ""
 
     @property
     def live(self) -> tuple[Pod, ...]:

@@ -93,6 +93,13 @@ def expired(ticket: Ticket, now: datetime) -> TicketStatus:
     return _ended(ticket, TicketPhase.EXPIRED, Reason.EXPIRED, "nobody claimed it in time", now)
 
 
+def not_renewed(ticket: Ticket, why: str, now: datetime) -> TicketStatus:
+    """A standing ticket whose term was the last."""
+    told = f"it is not renewed: {why}"
+    status = _ended(ticket, TicketPhase.EXPIRED, Reason.QUOTA_EXCEEDED, told, now)
+    return msgspec.structs.replace(status, expiration_time=ticket.status.expiration_time)
+
+
 def released(ticket: Ticket, message: str, now: datetime) -> TicketStatus:
     """Its pod has ended."""
     return _ended(ticket, TicketPhase.RELEASED, Reason.RELEASED, message, now)
@@ -207,7 +214,7 @@ def _difference(old: TicketStatus, new: TicketStatus) -> dict[str, JSON]:
     """A merge patch that names only what changed; what is gone becomes null."""
     said = codec.plain(new)
     return {
-        field.encode_name: said.get(field.encode_name)
-        for field in msgspec.structs.fields(new)
-        if getattr(old, field.name) != getattr(new, field.name)
+        wire: said.get(wire)
+        for name, wire in codec.names(new)
+        if getattr(old, name) != getattr(new, name)
     }

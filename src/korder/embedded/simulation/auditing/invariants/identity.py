@@ -28,21 +28,20 @@ class VersionsGrow(Invariant):
         self._highest = 0
 
     def check(self, change: Change, view: View) -> Iterable[Finding]:
-        about = (subject_of(change),)
         if change.version <= self._highest:
-            yield Broken(f"version {change.version} came after {self._highest}", about)
+            told = f"version {change.version} came after {self._highest}"
+            yield Broken(told, (subject_of(change),))
         self._highest = max(self._highest, change.version)
         _, carried = _stamps(change.after)
         if change.after is not None and carried != str(change.version):
-            yield Broken(f"version {change.version} was stored with {carried or 'none'}", about)
+            told = f"version {change.version} was stored with {carried or 'none'}"
+            yield Broken(told, (subject_of(change),))
         held, _ = view.both_bare()
         was = held.metadata.resource_version if held is not None else ""
         _, said = _stamps(change.before)
         if change.after is not None and was != said:
-            yield Broken(
-                f"version {change.version} replaced {said or 'nothing'}, but {was or 'nothing'} was there",
-                about,
-            )
+            told = f"version {change.version} replaced {said or 'nothing'}, but {was or 'nothing'} was there"
+            yield Broken(told, (subject_of(change),))
 
 
 class UidsAreForever(Invariant):

@@ -1,94 +1,32 @@
-"""Objects of the kinds of Kubernetes, good and bad, to be sent to a real server and to the strategies.
+"""New objects of the kinds that only keep what they are told."""
 
-`CREATES` are tried as new objects; `UPDATES` are pairs, of which the first is created and the second replaces it.
-"""
-
-from typing import Any
-
-Object = dict[str, Any]
-
-
-def named(name: str = "x", **members: Any) -> Object:
-    return {"metadata": {"name": name}, **members}
-
-
-def meta(**members: Any) -> Object:
-    return {"metadata": {"name": "x", **members}}
-
-
-def owner(**members: Any) -> Object:
-    return {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "b", **members}
-
-
-def hook(**members: Any) -> Object:
-    return {
-        "name": "a.b.c",
-        "clientConfig": {"url": "https://example.com/x"},
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-        **members,
-    }
-
-
-def rule(**members: Any) -> Object:
-    return {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE"],
-        "resources": ["pods"],
-        **members,
-    }
-
-
-def policy(**members: Any) -> Object:
-    matching = {"resourceRules": [rule()]}
-    return named(
-        spec={"matchConstraints": matching, "validations": [{"expression": "true"}], **members}
-    )
-
-
-def event(**members: Any) -> Object:
-    return named(involvedObject={"kind": "Pod", "name": "p", "namespace": "NAMESPACE"}, **members)
-
-
-def new_event(**members: Any) -> Object:
-    return {
-        "metadata": {"name": "x"},
-        "regarding": {"kind": "Pod", "name": "p", "namespace": "NAMESPACE"},
-        "eventTime": "2026-01-01T00:00:00.000000Z",
-        "reportingController": "example.com/me",
-        "reportingInstance": "me-1",
-        "action": "Do",
-        "reason": "Done",
-        "type": "Normal",
-        **members,
-    }
-
-
-LONG = "a" * 254
-CM, NS, NODE, SECRET, SVC = "configmaps", "namespaces", "nodes", "secrets", "services"
-LEASE, PC, PDB = (
-    "leases.coordination.k8s.io",
-    "priorityclasses.scheduling.k8s.io",
-    "poddisruptionbudgets.policy",
+from tests.tables.kinds.words import (
+    BINDING,
+    CBINDING,
+    CM,
+    CROLE,
+    EVENT,
+    LEASE,
+    LIMITS,
+    LONG,
+    NEW_EVENT,
+    NODE,
+    NS,
+    PC,
+    PDB,
+    QUOTA,
+    ROLE,
+    SECRET,
+    SVC,
+    Object,
+    event,
+    meta,
+    named,
+    new_event,
+    owner,
 )
-RBAC = "rbac.authorization.k8s.io"
-ROLE, BINDING = f"roles.{RBAC}", f"rolebindings.{RBAC}"
-CROLE, CBINDING = f"clusterroles.{RBAC}", f"clusterrolebindings.{RBAC}"
-EVENT, NEW_EVENT = "events", "events.events.k8s.io"
-QUOTA, LIMITS = "resourcequotas", "limitranges"
-ADMISSION = "admissionregistration.k8s.io"
-VWC, MWC = (
-    f"validatingwebhookconfigurations.{ADMISSION}",
-    f"mutatingwebhookconfigurations.{ADMISSION}",
-)
-VAP, VAPB = (
-    f"validatingadmissionpolicies.{ADMISSION}",
-    f"validatingadmissionpolicybindings.{ADMISSION}",
-)
-MAP, MAPB = f"mutatingadmissionpolicies.{ADMISSION}", f"mutatingadmissionpolicybindings.{ADMISSION}"
 
-CREATES: list[tuple[str, str, Object]] = [
+PLAIN: list[tuple[str, str, Object]] = [
     (
         "a quota",
         QUOTA,
@@ -508,253 +446,4 @@ CREATES: list[tuple[str, str, Object]] = [
     ),
     ("a new event of a bad type", NEW_EVENT, new_event(type="x")),
     ("a new event with long texts", NEW_EVENT, new_event(action="a" * 129, note="n" * 1025)),
-    ("a webhook", VWC, named("NAME", webhooks=[hook(rules=[rule()])])),
-    (
-        "a mutating webhook at a service",
-        MWC,
-        named(
-            "NAME",
-            webhooks=[
-                hook(clientConfig={"service": {"namespace": "a", "name": "b", "path": "/x"}})
-            ],
-        ),
-    ),
-    ("a webhook without anything", VWC, named("NAME", webhooks=[{"name": "a"}])),
-    (
-        "a webhook with a bad name",
-        VWC,
-        named("NAME", webhooks=[hook(name="a.b"), hook(name="A.b.c")]),
-    ),
-    ("webhooks of one name", VWC, named("NAME", webhooks=[hook(), hook()])),
-    (
-        "a webhook with both clients",
-        VWC,
-        named(
-            "NAME",
-            webhooks=[
-                hook(clientConfig={"url": "https://a", "service": {"namespace": "a", "name": "b"}})
-            ],
-        ),
-    ),
-    (
-        "a webhook with a bad url",
-        VWC,
-        named("NAME", webhooks=[hook(clientConfig={"url": "http://u@a/b?c#d"})]),
-    ),
-    (
-        "a webhook with a bad service",
-        VWC,
-        named(
-            "NAME",
-            webhooks=[
-                hook(
-                    clientConfig={
-                        "service": {"namespace": "", "name": "b", "path": "x//Y", "port": 0}
-                    }
-                )
-            ],
-        ),
-    ),
-    (
-        "a webhook with bad rules",
-        VWC,
-        named(
-            "NAME",
-            webhooks=[
-                hook(
-                    rules=[
-                        rule(
-                            operations=["*", "X"],
-                            apiGroups=["*", "a"],
-                            apiVersions=[""],
-                            resources=["*/*", "a"],
-                            scope="x",
-                        ),
-                        {},
-                    ]
-                )
-            ],
-        ),
-    ),
-    (
-        "a webhook with wild resources",
-        VWC,
-        named("NAME", webhooks=[hook(rules=[rule(resources=["a/*", "a/b", "*", "c"])])]),
-    ),
-    (
-        "a webhook with bad words",
-        MWC,
-        named(
-            "NAME",
-            webhooks=[
-                hook(
-                    failurePolicy="x",
-                    matchPolicy="x",
-                    sideEffects="Some",
-                    timeoutSeconds=31,
-                    reinvocationPolicy="x",
-                    admissionReviewVersions=["v2", "v2"],
-                )
-            ],
-        ),
-    ),
-    (
-        "a webhook with bad selectors",
-        VWC,
-        named(
-            "NAME",
-            webhooks=[
-                hook(
-                    namespaceSelector={"matchLabels": {"a b": "c"}},
-                    objectSelector={"matchExpressions": [{"key": "a", "operator": "In"}]},
-                )
-            ],
-        ),
-    ),
-    (
-        "a webhook with a condition",
-        VWC,
-        named(
-            "NAME",
-            webhooks=[
-                hook(matchConditions=[{"name": "a", "expression": "object.metadata.name == 'x'"}])
-            ],
-        ),
-    ),
-    (
-        "a webhook with bad conditions",
-        VWC,
-        named(
-            "NAME",
-            webhooks=[
-                hook(
-                    matchConditions=[
-                        {"name": "a b", "expression": "object."},
-                        {"name": "a", "expression": "1"},
-                        {"expression": ""},
-                    ]
-                )
-            ],
-        ),
-    ),
-    ("a policy", VAP, policy() | {"metadata": {"name": "NAME"}}),
-    (
-        "a policy with variables",
-        VAP,
-        policy(
-            variables=[{"name": "a", "expression": "1"}],
-            validations=[{"expression": "variables.a == 1", "message": "m", "reason": "Invalid"}],
-        )
-        | {"metadata": {"name": "NAME"}},
-    ),
-    ("a policy without anything", VAP, named("NAME", spec={})),
-    (
-        "a policy with bad expressions",
-        VAP,
-        policy(
-            validations=[
-                {"expression": "foo"},
-                {"expression": "1"},
-                {"expression": "true", "message": " ", "messageExpression": "1", "reason": "x"},
-            ]
-        )
-        | {"metadata": {"name": "NAME"}},
-    ),
-    (
-        "a policy with bad parameters",
-        VAP,
-        policy(paramKind={"apiVersion": "A/b/c", "kind": "a b"}) | {"metadata": {"name": "NAME"}},
-    ),
-    (
-        "a policy with bad variables",
-        VAP,
-        policy(variables=[{"name": "a-b", "expression": "1"}, {"name": "", "expression": ""}])
-        | {"metadata": {"name": "NAME"}},
-    ),
-    (
-        "a policy binding",
-        VAPB,
-        named("NAME", spec={"policyName": "a", "validationActions": ["Deny"]}),
-    ),
-    ("a policy binding to nothing", VAPB, named("NAME", spec={})),
-    (
-        "a policy binding with bad actions",
-        VAPB,
-        named("NAME", spec={"policyName": "A", "validationActions": ["Deny", "Warn", "Warn", "x"]}),
-    ),
-    (
-        "a policy binding with bad parameters",
-        VAPB,
-        named(
-            "NAME",
-            spec={
-                "policyName": "a",
-                "validationActions": ["Deny"],
-                "paramRef": {"name": "a", "selector": {}},
-            },
-        ),
-    ),
-    (
-        "a mutating policy binding",
-        MAPB,
-        named("NAME", spec={"policyName": "a", "matchResources": {}}),
-    ),
-    ("a mutating policy without anything", MAP, named("NAME", spec={})),
-]
-
-UPDATES: list[tuple[str, str, Object, Object]] = [
-    ("a bad label", CM, named(), meta(labels={"a b": "c"})),
-    (
-        "frozen data",
-        CM,
-        named(data={"a": "b"}, immutable=True),
-        named(data={"a": "c"}, immutable=True),
-    ),
-    ("frozen no more", CM, named(data={"a": "b"}, immutable=True), named(data={"a": "b"})),
-    ("another type of secret", SECRET, named(), named(type="example.com/own")),
-    (
-        "a frozen secret",
-        SECRET,
-        named(data={"a": "Yg=="}, immutable=True),
-        named(data={"a": "Yw=="}, immutable=True),
-    ),
-    (
-        "another pod range",
-        NODE,
-        named("NAME", spec={"podCIDRs": ["10.0.0.0/24"]}),
-        named("NAME", spec={"podCIDRs": ["10.0.1.0/24"]}),
-    ),
-    (
-        "another provider",
-        NODE,
-        named("NAME", spec={"providerID": "a"}),
-        named("NAME", spec={"providerID": "b"}),
-    ),
-    ("another priority", PC, named("NAME", value=5), named("NAME", value=6)),
-    (
-        "another preemption",
-        PC,
-        named("NAME", value=5),
-        named("NAME", value=5, preemptionPolicy="Never"),
-    ),
-    (
-        "another role",
-        BINDING,
-        named(roleRef={"kind": "Role", "name": "a"}),
-        named(roleRef={"kind": "Role", "name": "b"}),
-    ),
-    ("another reason", NEW_EVENT, new_event(), new_event(reason="Other")),
-    ("another note of an event", EVENT, event(message="a"), event(message="b")),
-    (
-        "another namespace finalizer",
-        NS,
-        named("NAME"),
-        named("NAME", spec={"finalizers": ["example.com/a"]}),
-    ),
-    (
-        "another cluster address",
-        SVC,
-        named(spec={"clusterIP": "None"}),
-        named(spec={"clusterIP": "10.96.3.3", "ports": [{"port": 80}]}),
-    ),
 ]
