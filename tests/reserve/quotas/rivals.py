@@ -3,8 +3,10 @@
     world = World(seed)
     world.play(200)
 
-Every step checks that what is on the server stays within the limits. Answers are lost, managers stop in the middle of a batch, requests
+Every step checks that what is on the server stays within the limits, and every write that what it charges does. Answers are lost, managers stop in the middle of a batch, requests
 arrive late, tickets end and names are used again. All know the quotas from the beginning: who does not know of one cannot charge it.
+In a restless world there is one more quota, whose limits follow windows, are edited and hold in part for one namespace, and namespaces get
+other labels: what it means and allows changes under those who charge.
 """
 
 from dataclasses import dataclass, field
@@ -24,6 +26,13 @@ from korder.reserve.rules.quotas.tally import Tally
 from korder.testing.builders import an_order
 
 SMALL: JSON = {"type": "NamespaceList", "namespaces": ["a", "b"]}
+TEAM: JSON = {"type": "NamespaceSelector", "namespaceSelector": {"matchLabels": {"team": "x"}}}
+RESTLESS: JSON = {
+    "allocation": [{"namespace": "a", "limits": {"tickets": "1"}}],
+    "timeWindows": [
+        {"name": "half", "schedule": "*/2 * * * *", "duration": "1m", "multiplier": "0.5"}
+    ],
+}
 
 
 @dataclass
@@ -43,9 +52,21 @@ class Server:
         self.quotas: dict[str, Quota] = {}
         self.ticket_events: list[tuple[int, Ticket | None, Ticket | None]] = []
         self.quota_events: list[tuple[Quota | None, Quota]] = []
+        self.labels: dict[str, dict[str, str]] = {}
+        self.label_events: list[tuple[str, dict[str, str]]] = []
 
     def put_quota(self, quota: Quota) -> None:
         self._store_quota(None, codec.plain(quota))
+
+    def edit_quota(self, name: str, hard: dict[str, JSON]) -> None:
+        """A user sets other limits; nobody has looked at those yet."""
+        old = self.quotas[name]
+        body = patch.apply_merge(codec.plain(old), {"spec": {"hard": hard}})
+        self._store_quota(old, body, old.metadata.generation + 1)
+
+    def relabel(self, namespace: str, team: str) -> None:
+        self.labels[namespace] = {"team": team}
+        self.label_events.append((namespace, self.labels[namespace]))
 
     def write(self, step: Patch) -> Quota | None:
         """A status, unless somebody has written since."""
@@ -53,11 +74,15 @@ class Server:
         if old.metadata.resource_version != step.resource_version:
             return None
         assert isinstance(step.body, dict)
-        return self._store_quota(old, patch.apply_merge(codec.plain(old), step.body))
+        body = patch.apply_merge(codec.plain(old), step.body)
+        new = self._store_quota(old, body, old.metadata.generation)
+        charged_within_limits(old, new)
+        return new
 
-    def _store_quota(self, old: Quota | None, body: JSON) -> Quota:
+    def _store_quota(self, old: Quota | None, body: JSON, generation: int = 1) -> Quota:
         self.version += 1
-        stamp: JSON = {"metadata": {"resourceVersion": str(self.version), "generation": 1}}
+        meta: JSON = {"resourceVersion": str(self.version), "generation": generation}
+        stamp: JSON = {"metadata": meta}
         new = codec.convert(patch.apply_merge(body, stamp), QUOTAS.model)
         self.quotas[new.metadata.name] = new
         self.quota_events.append((old, new))
@@ -83,17 +108,36 @@ class Server:
     def used(self, quota: Quota) -> resources.Resources:
         total: resources.Resources = {}
         for key, ticket in self.tickets.items():
-            place = scopes.Place(key.namespace, {})
+            place = scopes.Place(key.namespace, self.labels.get(key.namespace, {}))
             if scopes.covers(quota.spec.scope, place, ticket.metadata.labels):
                 total = resources.add(total, charges.of_ticket(ticket))
         return total
 
     def within_limits(self, now: datetime) -> None:
+        """Limits that fall below what is used take nothing away, so only those are judged that stay."""
         for quota in self.quotas.values():
+            if quota.spec.time_windows:
+                continue
             used = self.used(quota)
             for name, hard in limits.in_force(quota.spec, now).hard.amounts.items():
                 there = used.get(name, quantity.ZERO)
                 assert there <= hard, f"{quota.metadata.name}: {name} {there} of {hard}"
+
+
+def charged_within_limits(old: Quota, new: Quota) -> None:
+    """Whoever charges says that no more is used than is allowed, of the quota and of each allocation."""
+    before = {ledger.key_of(entry): entry.charge for entry in old.status.pending}
+    added = {
+        (entry.namespace, key)
+        for entry in new.status.pending
+        for key, amount in entry.charge.items()
+        if quantity.parse(amount) > quantity.parse(before.get(ledger.key_of(entry), {}).get(key, 0))
+    }
+    for where, key in added:
+        parts = [each for each in new.status.allocation if each.name == where]
+        for used, hard in ((e.used, e.hard) for e in (new.status, *parts)):
+            there = quantity.parse(used.get(key, 0))
+            assert key not in hard or there <= quantity.parse(hard[key]), f"{key} {there} of {hard}"
 
 
 @dataclass
@@ -106,6 +150,7 @@ class Manager:
     newest: int = 0
     tickets_shown: int = 0
     quotas_shown: int = 0
+    labels_shown: int = 0
     quotas: dict[str, Quota] = field(default_factory=dict)
 
     @property
@@ -122,6 +167,11 @@ class Manager:
         for _, new in self.server.quota_events[self.quotas_shown :][:count]:
             self.quotas_shown += 1
             self.know(new)
+
+    def watch_labels(self, count: int) -> None:
+        for namespace, labels in self.server.label_events[self.labels_shown :][:count]:
+            self.labels_shown += 1
+            self.tally.namespace_changed(namespace, labels)
 
     def sees(self, key: Key, ticket: Ticket) -> bool:
         return self.tally.version_of(key) == int(ticket.metadata.resource_version)
@@ -140,15 +190,19 @@ def version(quota: Quota) -> int:
 class World:
     """A server, managers and orders, and chance."""
 
-    def __init__(self, seed: int, managers: int = 3) -> None:
+    def __init__(self, seed: int, managers: int = 3, *, restless: bool = False) -> None:
         self.chance = random.Random(seed)
         self.now = MONDAY
         self.server = Server()
         self.server.put_quota(a_quota("all", tickets="5", orders="4").build())
         self.server.put_quota(a_quota("some", dict(SMALL), reserved_cpu="1").build())
+        self.restless = restless
+        if restless:
+            moved = a_quota("timed", dict(TEAM), tickets="4", reserved_cpu="1500m")
+            self.server.put_quota(moved.but({"spec": RESTLESS}).build())
         self.managers = [Manager(self.server) for _ in range(managers)]
         for manager in self.managers:
-            manager.watch_quotas(2)
+            manager.watch_quotas(len(self.server.quotas))
         self.orders = [self._order(n) for n in range(6)]
         self.requests: list[Request] = []
         self.made = 0
@@ -162,17 +216,19 @@ class World:
         return built.build(), [f"o{number}-{n}" for n in range(1 + number % 3)]
 
     def play(self, steps: int) -> None:
-        acts = (
-            self.charge,
-            self.settle,
-            self.arrive,
-            self.see,
-            self.end,
-            self.remove,
-            self.wait,
-        )
+        acts = {
+            self.charge: 6,
+            self.settle: 4,
+            self.arrive: 8,
+            self.see: 8,
+            self.end: 2,
+            self.remove: 2,
+            self.wait: 1,
+        }
+        if self.restless:
+            acts |= {self.relabel: 1, self.edit: 1}
         for _ in range(steps):
-            self.chance.choices(acts, (6, 4, 8, 8, 2, 2, 1))[0]()
+            self.chance.choices([*acts], [*acts.values()])[0]()
             self.server.within_limits(self.now)
 
     def charge(self) -> None:
@@ -199,7 +255,7 @@ class World:
     def settle(self) -> None:
         """A manager looks after a quota."""
         manager = self.chance.choice(self.managers)
-        quota = manager.quotas.get(self.chance.choice(["all", "some"]))
+        quota = manager.quotas.get(self.chance.choice([*self.server.quotas]))
         if quota is None:
             return
         newest = 0
@@ -229,6 +285,8 @@ class World:
         manager = self.chance.choice(self.managers)
         manager.watch_quotas(self.chance.choice([0, 1, 5]))
         manager.watch_tickets(self.chance.choice([0, 0, 1, 5]))
+        if self.restless:
+            manager.watch_labels(self.chance.choice([0, 1, 5]))
 
     def end(self) -> None:
         """A ticket is claimed, ends, or is gone."""
@@ -252,13 +310,22 @@ class World:
     def wait(self) -> None:
         self.now += timedelta(seconds=self.chance.choice([1, 10, 50]))
 
+    def relabel(self) -> None:
+        self.server.relabel(self.chance.choice("abc"), self.chance.choice("xy"))
+
+    def edit(self) -> None:
+        hard: dict[str, JSON] = {"tickets": self.chance.choice("123456"), "orders": "2"}
+        hard["reserved.cpu"] = self.chance.choice(["433m", "1", "2.75"])
+        self.server.edit_quota("timed", hard)
+
     def come_to_rest(self) -> None:
         """Nothing is on its way any more, all is seen, and entries without tickets are void."""
         for _ in range(3):
             self.now += ledger.LIFETIME
             self.requests.clear()
             for manager in self.managers:
-                for name in ("all", "some"):
+                manager.watch_labels(10**6)
+                for name in self.server.quotas:
                     manager.watch_quotas(10**6)
                     manager.watch_tickets(10**6)
                     quota = manager.quotas[name]

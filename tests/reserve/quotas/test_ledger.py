@@ -14,23 +14,27 @@ from korder.reserve.rules.orders import template
 from korder.reserve.rules.quotas import charging, ledger, quotaplan
 from korder.reserve.rules.quotas.tally import Tally
 
+WORLDS = st.builds(World, st.integers(0, 10**9), restless=st.booleans())
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10**9))
-def test_rivals_never_make_more_than_is_allowed(seed: int) -> None:
-    World(seed).play(250)
+
+@settings(max_examples=40, deadline=None)
+@given(WORLDS)
+def test_rivals_never_make_or_charge_more_than_is_allowed(world: World) -> None:
+    world.play(250)
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("restless", [False, True], ids=["quiet", "restless"])
 @pytest.mark.parametrize("seed", range(300))
-def test_rivals_never_make_more_than_is_allowed_in_the_long_run(seed: int) -> None:
-    World(seed).play(1000)
+def test_rivals_never_make_or_charge_more_than_is_allowed_in_the_long_run(
+    seed: int, restless: bool
+) -> None:
+    World(seed, restless=restless).play(1000)
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.integers(0, 10**9))
-def test_what_was_charged_and_never_made_is_free_again(seed: int) -> None:
-    world = World(seed)
+@given(WORLDS)
+def test_what_was_charged_and_never_made_is_free_again(world: World) -> None:
     world.play(200)
     world.come_to_rest()
     for quota in world.server.quotas.values():
@@ -41,9 +45,8 @@ def test_what_was_charged_and_never_made_is_free_again(seed: int) -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.integers(0, 10**9))
-def test_when_all_tickets_are_gone_nothing_is_used(seed: int) -> None:
-    world = World(seed)
+@given(WORLDS)
+def test_when_all_tickets_are_gone_nothing_is_used(world: World) -> None:
     world.play(200)
     for key in tuple(world.server.tickets):
         world.server.change(key, None)

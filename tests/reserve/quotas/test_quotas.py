@@ -1,10 +1,18 @@
 """Quotas at work on a cluster: what is made, what waits, and what people are told (S30-S35)."""
 
 import asyncio
-from collections.abc import Callable
 from datetime import datetime
 
-import pytest
+from tests.reserve.quotas.office import (
+    BACKEND,
+    is_exceeded,
+    is_short,
+    label,
+    open_quota,
+    tickets,
+    used,
+    wanting,
+)
 from tests.reserve.quotas.quotas import a_quota
 from tests.reserve.scene import Scene, scene
 
@@ -12,55 +20,9 @@ from korder.api import conditions, quantity
 from korder.api.core import EVENTS, NAMESPACES
 from korder.api.meta import JSON
 from korder.api.quota import QUOTAS, Quota, QuotaCondition
-from korder.api.reserve import ORDERS, TICKETS, Order, OrderCondition, Reason, Ticket
+from korder.api.reserve import ORDERS, TICKETS, OrderCondition
 from korder.reserve.setup import add_reserve
 from korder.runtime.clock import Clock
-from korder.testing.builders import Builder, an_order
-
-BACKEND: JSON = {
-    "type": "NamespaceSelector",
-    "namespaceSelector": {"matchLabels": {"team": "backend"}},
-}
-
-
-def wanting(name: str, replicas: int = 1, cpu: str = "500m", **spec: JSON) -> Builder[Order]:
-    template: JSON = {"spec": {"duration": "1h", "resources": {"requests": {"cpu": cpu}}}}
-    return an_order(name, replicas).but({"spec": {"template": template, **spec}})
-
-
-def used(**amounts: str) -> Callable[[Quota], bool]:
-    named = {key.replace("_", "."): amount for key, amount in amounts.items()}
-
-    def holds(quota: Quota) -> bool:
-        return not quota.status.pending and all(
-            quantity.parse(quota.status.used.get(key, 0)) == quantity.parse(amount)
-            for key, amount in named.items()
-        )
-
-    return holds
-
-
-def is_short(order: Order) -> bool:
-    ready = conditions.find(order.status.conditions, OrderCondition.READY)
-    return ready is not None and ready.reason == Reason.QUOTA_EXCEEDED
-
-
-def is_exceeded(quota: Quota) -> bool:
-    return conditions.is_true(quota.status.conditions, QuotaCondition.EXCEEDED)
-
-
-async def open_quota(cluster: Scene, quota: Builder[Quota]) -> None:
-    await cluster.put(quota)
-    name = quota.build().metadata.name
-    await cluster.until(QUOTAS, name, lambda q: q.status.observed_generation > 0)
-
-
-async def tickets(cluster: Scene, namespace: str = "") -> list[Ticket]:
-    return await cluster.all(TICKETS, namespace)
-
-
-async def label(cluster: Scene, namespace: str, labels: dict[str, JSON]) -> None:
-    await cluster.edit(NAMESPACES, namespace, {"metadata": {"labels": labels}})
 
 
 async def test_two_of_three_tickets_are_made_and_the_order_says_why(clock: Clock) -> None:
@@ -114,64 +76,6 @@ async def test_exactly_as_many_as_there_is_room_for_of_orders_that_come_at_once(
         )
         short = [order for order in await cluster.all(ORDERS) if is_short(order)]
         assert len(short) == 13
-
-
-@pytest.mark.parametrize(
-    ("hard", "replicas", "made"),
-    [
-        pytest.param({"tickets": "2"}, 3, 2, id="tickets"),
-        pytest.param({"reserved.cpu": "1200m"}, 3, 2, id="reserved.cpu"),
-        pytest.param({"reserved.memory": "300Mi"}, 3, 2, id="reserved.memory"),
-        pytest.param({"reserved.nvidia.com/gpu": "1"}, 3, 1, id="reserved.nvidia.com/gpu"),
-        pytest.param({"max-duration": "30m"}, 3, 0, id="max-duration"),
-        pytest.param({"orders": "0"}, 3, 0, id="orders"),
-    ],
-)
-async def test_every_key_limits_what_is_made(
-    clock: Clock, hard: dict[str, JSON], replicas: int, made: int
-) -> None:
-    requests: JSON = {"cpu": "500m", "memory": "128Mi", "nvidia.com/gpu": "1"}
-    order = wanting("o", replicas).but(
-        {"spec": {"template": {"spec": {"resources": {"requests": requests}}}}}
-    )
-    async with scene(clock, add_reserve) as cluster:
-        await open_quota(cluster, a_quota("q").but({"spec": {"hard": hard}}))
-        await cluster.put(order)
-        await cluster.until(ORDERS, "o", is_short)
-        await cluster.pass_time(10)
-        assert len(await tickets(cluster)) == made
-
-
-@pytest.mark.parametrize(
-    ("scope", "meant"),
-    [
-        pytest.param({"type": "Cluster"}, True, id="Cluster"),
-        pytest.param(
-            {"type": "NamespaceList", "namespaces": ["default"]}, True, id="NamespaceList"
-        ),
-        pytest.param({"type": "NamespaceList", "namespaces": ["other"]}, False, id="another one"),
-        pytest.param(
-            {"type": "ObjectSelector", "objectSelector": {"matchLabels": {"tier": "gold"}}},
-            True,
-            id="ObjectSelector",
-        ),
-        pytest.param(
-            {"type": "ObjectSelector", "objectSelector": {"matchLabels": {"tier": "lead"}}},
-            False,
-            id="other objects",
-        ),
-    ],
-)
-async def test_every_scope_means_its_own(clock: Clock, scope: dict[str, JSON], meant: bool) -> None:
-    order = wanting("o", 2).but({"spec": {"template": {"metadata": {"labels": {"tier": "gold"}}}}})
-    async with scene(clock, add_reserve) as cluster:
-        await open_quota(cluster, a_quota("q", scope, tickets="1"))
-        await cluster.put(order)
-        if meant:
-            await cluster.until(ORDERS, "o", is_short)
-        await cluster.until(
-            ORDERS, "o", lambda o: o.status.available_replicas == (1 if meant else 2)
-        )
 
 
 async def test_no_more_orders_are_served_than_allowed_and_the_next_follows(clock: Clock) -> None:

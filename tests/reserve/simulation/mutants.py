@@ -28,8 +28,9 @@ from korder.reserve.rules.orders.accounting import Account
 from korder.reserve.rules.orders.granting import Grant
 from korder.reserve.rules.orders.orderplan import Books
 from korder.reserve.rules.quotas import charges, charging, limits, quotaplan
+from korder.reserve.rules.quotas.books import Item
 from korder.reserve.rules.quotas.limits import InForce, Limits
-from korder.reserve.rules.quotas.tally import Tally, _Item
+from korder.reserve.rules.quotas.tally import Tally
 from korder.reserve.rules.tickets import holding, ticketplan
 from korder.reserve.rules.tickets.picture import Picture
 from korder.runtime.manager import Manager
@@ -255,7 +256,7 @@ def counts_a_release_twice(patch: pytest.MonkeyPatch) -> None:
         if old is not None and new is None and not charges.of_ticket(old):
             again = {key: -amount for key, amount in charges.of_new(old.spec).items()}
             for book, inside in self._entered.get(("Ticket", *key_of(old)), ()):
-                book.count(_Item({}, again), inside, 1)
+                book.count(Item({}, again), inside, 1)
         honest(self, old, new)
 
     patch.setattr(Tally, "ticket_changed", ticket_changed)

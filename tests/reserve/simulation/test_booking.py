@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from korder.api import reserve
+from korder.api import quota, reserve
 from korder.embedded.simulation.script import Apply, Delete, Manifest, Step
 from korder.embedded.simulation.workloads.booking import Booking, booking, surroundings
 from korder.embedded.simulation.world import START, Setup, simulate
@@ -90,11 +90,40 @@ def test_pods_that_ask_are_gated_unless_admission_does_it() -> None:
     assert not any("schedulingGates" in pod["spec"] for pod in applied(without, "Pod"))
 
 
+LIMITS = [
+    *(f"spec.scope.type={each}" for each in quota.ScopeType),
+    *(f"spec.enforcement={each}" for each in quota.Enforcement),
+    *(f"spec.hard.{each}" for each in ("orders", "tickets", "max-duration")),
+    "spec.timeWindows",
+    "spec.allocation",
+]
+
+
+@pytest.fixture(scope="module")
+def limited() -> list[Manifest]:
+    wanted = Booking(intruders=0, mishaps=0, outages=0, orders=1, quotas=4)
+    return [each for seed in range(12) for each in applied(script(seed, wanted), "Quota")]
+
+
+@pytest.mark.parametrize("form", LIMITS)
+def test_every_form_of_a_quota_is_played(form: str, limited: list[Manifest]) -> None:
+    path, _, value = form.partition("=")
+    told = {said(each, path) for each in limited}
+    assert value in told if value else told - {"None"}
+
+
+def test_there_is_one_quota_of_the_whole_cluster_at_most(limited: list[Manifest]) -> None:
+    cluster = [each for each in limited if said(each, "spec.scope.type") == "Cluster"]
+    assert {each["metadata"]["name"] for each in cluster} == {"q0"}
+
+
 @pytest.mark.timeout(60)
 def test_the_server_accepts_whatever_is_applied() -> None:
     """Only what is already gone, or not there yet, is refused."""
     lines: list[str] = []
-    wanted = Booking(hours=0.05, orders=300, life=60, intruders=0, outages=0, mishaps=0)
+    wanted = Booking(
+        hours=0.05, orders=300, life=60, intruders=0, outages=0, mishaps=0, quotas=6, limiting=300
+    )
     setup = Setup(
         seed=1,
         present=surroundings(),

@@ -37,6 +37,17 @@ def test_an_order_makes_no_ticket_too_many() -> None:
     assert story.broken == ["it was made as number 3 of 2"]
 
 
+def test_who_replaces_a_ticket_that_is_just_coming_back_could_not_know() -> None:
+    story = Story(making.NoTicketTooMany())
+    story.tell(order(1), ordered("o-0", "Claiming"), by=WE)
+    story.tell(ordered("o-0", "Reserved"), ordered("o-1"), by=WE)
+    assert story.broken == []
+    story.lose(ordered("o-1"), by=WE)
+    story.wait(60)
+    story.tell(ordered("o-2"), by=WE)
+    assert story.broken == ["it was made as number 2 of 1"]
+
+
 def test_what_is_never_replaced_is_made_once() -> None:
     story = Story(making.NoTicketTooMany())
     story.tell(order(1, strategy=NEVER), ordered("o-0", "Claimed"), by=WE)

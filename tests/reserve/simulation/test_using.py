@@ -200,3 +200,22 @@ def test_a_window_is_not_told_early() -> None:
     story.wait(595)
     story.tell(quota.but({"status": {"activeTimeWindow": "w"}}), by=WE)
     assert story.broken == ["it tells that w is open, and none is"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"schedule": "@hourly", "duration": "5m"},
+        {"schedule": "0 9-17 * * 1-5"},
+        {"schedule": "0 25 * * mon"},
+        {"hours": "09:00-17:00", "timeZone": "Mars/Base"},
+    ],
+    ids=["a macro", "days", "nonsense", "another planet"],
+)
+def test_what_the_judge_cannot_read_he_does_not_judge(form: dict[str, JSON]) -> None:
+    window: JSON = {"name": "w", "multiplier": "2", **form}
+    quota = telling(a_quota("q", tickets="1").but({"spec": {"timeWindows": [window]}}))
+    story = Story(opening.WindowsAreKept())
+    story.tell(quota.but({"status": {"activeTimeWindow": "w"}}), by=WE)
+    story.wait(7200)
+    assert story.broken == []

@@ -1,4 +1,4 @@
-"""A cluster in which people book: orders that come, change and go, pods that claim, intruders who want the same room, nodes that fail.
+"""A cluster in which people book: orders that come, change and go, quotas, pods that claim, intruders who want the same room, nodes that fail.
 
     booking(Random(seed), Booking(nodes=4, hours=1)) -> steps
 

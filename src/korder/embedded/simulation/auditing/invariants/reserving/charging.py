@@ -11,7 +11,7 @@ from korder.api import duration, quantity
 from korder.api.core import NAMESPACES
 from korder.api.meta import ObjectMeta, controller_of
 from korder.api.quota import MAX_DURATION_KEY, ORDERS_KEY, QUOTAS, TICKETS_KEY, Quota, ScopeType
-from korder.api.reserve import ORDER_LABEL, TICKETS, Order, Ticket
+from korder.api.reserve import ORDER_LABEL, ORDERS, TICKETS, Order, Ticket
 from korder.embedded.simulation.auditing.invariant import (
     CALM,
     Broken,
@@ -132,18 +132,15 @@ def _has_no_room(
 
 
 def _serves_enough(quota: Quota, order: Order, view: View) -> bool:
-    """Whether as many other orders have tickets as may have any."""
+    """Whether as many other orders are there as may have tickets."""
     if ORDERS_KEY not in quota.status.hard:
         return False
-    owners = {
-        owner.uid
-        for ticket in view.of(TICKETS).all()
-        if ticket.status.phase not in signs.ENDED
-        and counts.means(quota, ticket, view)
-        and (owner := controller_of(ticket)) is not None
-    }
-    allowed = quantity.parse(quota.status.hard[ORDERS_KEY]).nano
-    return (len(owners - {order.metadata.uid}) + 1) * counts.ONE > allowed
+    others = sum(
+        counts.means(quota, each, view)
+        for each in view.of(ORDERS).all()
+        if each.metadata.uid != order.metadata.uid
+    )
+    return (others + 1) * counts.ONE > quantity.parse(quota.status.hard[ORDERS_KEY]).nano
 
 
 def _uncharged(quota: Quota, ticket: Ticket) -> Iterator[str]:

@@ -11,6 +11,7 @@ from korder.api.core import NAMESPACES
 from korder.api.meta import HasMetadata
 from korder.api.quota import ORDERS_KEY, QUOTAS, RESERVED_PREFIX, TICKETS_KEY, Quota, ScopeType
 from korder.api.reserve import ORDERS, TICKETS, Order, Ticket, TicketPhase
+from korder.api.selector import LabelSelector
 from korder.embedded.simulation.auditing.invariants.reserving import signs
 from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
@@ -35,11 +36,9 @@ def means(quota: Quota, obj: HasMetadata, view: View) -> bool:
         case ScopeType.NAMESPACE_LIST:
             return meta.namespace in scope.namespaces
         case ScopeType.NAMESPACE_SELECTOR:
-            return selector.from_struct(scope.namespace_selector).matches(
-                _labels(meta.namespace, view)
-            )
+            return _selects(scope.namespace_selector, _labels(meta.namespace, view))
         case ScopeType.OBJECT_SELECTOR:
-            return selector.from_struct(scope.object_selector).matches(meta.labels)
+            return _selects(scope.object_selector, meta.labels)
 
 
 def allocations(quota: Quota, obj: HasMetadata, view: View) -> Iterator[int]:
@@ -49,7 +48,7 @@ def allocations(quota: Quota, obj: HasMetadata, view: View) -> Iterator[int]:
         if (
             each.namespace == obj.metadata.namespace
             if chosen is None
-            else selector.from_struct(chosen).matches(_labels(obj.metadata.namespace, view))
+            else _selects(chosen, _labels(obj.metadata.namespace, view))
         ):
             yield number
 
@@ -137,6 +136,14 @@ class Counts:
         for number in (-1, *inside):
             for key, amount in amounts.items():
                 totals[number + 1][key] = totals[number + 1].get(key, 0) + sign * amount
+
+
+def _selects(structured: LabelSelector | None, labels: Mapping[str, str]) -> bool:
+    """Whether a selector finds something; one that nobody can read finds nothing."""
+    try:
+        return selector.from_struct(structured).matches(labels)
+    except selector.InvalidSelector:
+        return False
 
 
 def _labels(namespace: str, view: View) -> Mapping[str, str]:

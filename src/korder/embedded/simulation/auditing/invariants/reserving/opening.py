@@ -8,7 +8,7 @@ worked out anew, in fractions.
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from korder.api import duration, quantity
 from korder.api.meta import Key
@@ -149,11 +149,14 @@ def _open_at(quota: Quota, at: datetime) -> str | None:
 
 
 def _is_open(window: TimeWindow, at: datetime) -> bool | None:
-    local = at.astimezone(ZoneInfo(window.time_zone))
+    try:
+        local = at.astimezone(ZoneInfo(window.time_zone))
+    except (ZoneInfoNotFoundError, ValueError):
+        return None
     if not window.schedule:
         return _in_hours(window, local)
-    minute, hour, *rest = window.schedule.split()
-    if rest != ["*", "*", "*"]:
+    minute, hour, *rest = (*window.schedule.split(), "")
+    if rest != ["*", "*", "*", ""]:
         return None
     if window.duration is None:
         hours = _numbers(hour, 24)
