@@ -1,8 +1,8 @@
 """A limit falls below what is used: nobody is evicted, nothing is made or renewed, and what is held ends at its time (rule 20)."""
 
 import pytest
+from tests.reserve.quotas.office import is_exceeded, is_short, open_quota, tickets, wanting
 from tests.reserve.quotas.quotas import MONDAY, a_quota
-from tests.reserve.quotas.test_quotas import is_exceeded, is_short, open_quota, tickets, wanting
 from tests.reserve.scene import Scene, scene
 
 from korder.api import conditions

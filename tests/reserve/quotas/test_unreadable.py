@@ -1,7 +1,7 @@
 """A quota with a limit that nobody can read, where no door was watched: it allows nothing of it, says so, and breaks nobody's turn."""
 
+from tests.reserve.quotas.office import is_short, open_quota, wanting
 from tests.reserve.quotas.quotas import MONDAY, a_quota
-from tests.reserve.quotas.test_quotas import is_short, open_quota, wanting
 from tests.reserve.scene import scene
 
 from korder.api import conditions
