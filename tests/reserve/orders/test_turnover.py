@@ -42,6 +42,20 @@ def test_scaling_down_takes_idle_tickets_and_no_claimed_ones(policy: str) -> Non
     assert desk.tickets.keys() - {"o-0", "o-1"} == (set() if policy == "Never" else {"o-3"})
 
 
+def test_what_was_promised_and_is_wanted_no_more_is_never_made() -> None:
+    """Rule 2: what does not exist yet is the first to go."""
+    desk = a_desk(1)
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.settle()
+    desk.become("o-1", TicketPhase.CLAIMED)
+    desk.turn(most=1)
+    desk.become("o-0", TicketPhase.RESERVED)
+    desk.become("o-1", TicketPhase.RESERVED)
+    desk.settle()
+    assert list(desk.tickets) == ["o-0"]
+    assert desk.made == ["o-0", "o-1"]
+
+
 def test_a_ticket_in_a_hand_over_is_judged_after_it() -> None:
     """Rule 2."""
     desk = a_desk(1)

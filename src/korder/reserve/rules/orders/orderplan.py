@@ -180,7 +180,7 @@ def _turn_over(picture: Picture, books: Books) -> None:
     for place, before in enumerate(books.accounts):
         lost = {each for each in before.unmade if picture.taken(_name(picture, before, each))}
         books.collisions += len(lost)
-        account = replace(before, unmade=before.unmade - lost)
+        account = turnover.trimmed(replace(before, unmade=before.unmade - lost), is_current)
         choice = turnover.choose(account, is_current)
         books.removed += choice.remove
         fresh = _numbers(picture, books, account, min(choice.make, MOST_AT_ONCE))

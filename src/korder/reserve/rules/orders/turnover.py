@@ -1,11 +1,12 @@
 """Which tickets of a pool go, and how many new ones it needs: scaling and roll-out in one choice.
 
-`orderplan` calls it. Only idle tickets go: first those that hold nothing, then the youngest. Tickets of an old template or an old
-firing are replaced make-before-break: a few new ones are made besides, and an old one that holds room goes only when more are
-held than wanted. So without room for a new ticket the old one stays (rule 7).
+`orderplan` calls it. Only idle tickets go: first those that are only promised, then those that hold nothing, then the youngest. Tickets of
+an old template or an old firing are replaced make-before-break: a few new ones are made besides, and an old one that holds room goes
+only when more are held than wanted. So without room for a new ticket the old one stays (rule 7).
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from korder.api.reserve import Ticket
@@ -23,16 +24,32 @@ class Choice(NamedTuple):
     remove: tuple[Ticket, ...]
 
 
+def trimmed(account: Account, is_current: Callable[[Ticket], bool]) -> Account:
+    """Strikes from a pool what was promised and is wanted no more, the youngest first: what does not exist is the first to go."""
+    old, _ = _sorted(account, is_current)
+    beyond = account.count - account.size - _surge(account, len(old))
+    kept = sorted(account.unmade)[: max(len(account.unmade) - max(beyond, 0), 0)]
+    return replace(account, unmade=frozenset(kept))
+
+
 def choose(account: Account, is_current: Callable[[Ticket], bool]) -> Choice:
     """Brings a pool nearer to its size and to what is current."""
+    old, current = _sorted(account, is_current)
+    extra = account.count - account.size
+    missing = max(_surge(account, len(old)) - extra, 0)
+    return Choice(missing, _removable(account, old, current, extra) if extra > 0 else ())
+
+
+def _sorted(
+    account: Account, is_current: Callable[[Ticket], bool]
+) -> tuple[list[Ticket], list[Ticket]]:
+    """The idle tickets of a pool: the old ones, and those that are current."""
     old: list[Ticket] = []
     current: list[Ticket] = []
     for ticket in account.tickets.values():
         if ticketstate.is_idle(ticket):
             (current if is_current(ticket) else old).append(ticket)
-    extra = account.count - account.size
-    missing = max(_surge(account, len(old)) - extra, 0)
-    return Choice(missing, _removable(account, old, current, extra) if extra > 0 else ())
+    return old, current
 
 
 def _surge(account: Account, old: int) -> int:
