@@ -7,11 +7,11 @@ import asyncio
 from base64 import b64encode
 from collections.abc import Iterator
 import json
-from pathlib import Path
 import random
-import runpy
 import sys
 from typing import Any
+
+from tests.embedded.random_requests import RandomRequests
 
 from korder.net.http import Request
 from korder.net.inprocess import InProcessTransport
@@ -19,9 +19,6 @@ from korder.net.server import Reply
 from korder.runtime.clock import VirtualClock, VirtualLoop
 from korder.testing.embedded import EmbeddedServer, embedded_server
 
-RANDOM_REQUESTS = runpy.run_path(str(Path(__file__).with_name("random_requests.py")))[
-    "RandomRequests"
-]
 RANDOM = 150
 HOME = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"
@@ -295,7 +292,7 @@ class Session:
             await asyncio.sleep(1)
         await asyncio.gather(*(self._race(number) for number in range(20)))
         registry = self._server.api.world.registry
-        requests = RANDOM_REQUESTS(registry.all, self._server.admin_token, random.Random(seed))
+        requests = RandomRequests(registry.all, self._server.admin_token, random.Random(seed))
         for request in requests.first():
             await self.send(request)
         for _ in range(RANDOM):

@@ -6,13 +6,14 @@ from pathlib import Path
 import subprocess
 import sys
 
-CHILD = Path(__file__).with_name("replay_child.py")
+ROOT = Path(__file__).parents[2]
 
 
 def test_two_servers_with_one_seed_answer_alike() -> None:
     children = [
         subprocess.Popen(  # noqa: S603  this very interpreter
-            [sys.executable, CHILD, *arguments],
+            [sys.executable, "-m", "tests.embedded.replay_child", *arguments],
+            cwd=ROOT,
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
             stdout=subprocess.PIPE,
             text=True,

@@ -5,21 +5,17 @@ from collections.abc import AsyncIterator
 import gc
 import json
 import os
-from pathlib import Path
 import random
-import runpy
 from typing import Any
 
 import pytest
+from tests.embedded.random_requests import RandomRequests
 
 from korder.net.http import Guard, Request, Response, Unreachable
 from korder.net.inprocess import InProcessTransport
 from korder.runtime.clock import Clock
 from korder.testing.embedded import EmbeddedServer, embedded_server
 
-RANDOM_REQUESTS = runpy.run_path(str(Path(__file__).with_name("random_requests.py")))[
-    "RandomRequests"
-]
 SOAK_SEEDS = 5 * int(os.environ.get("KORDER_SEEDS", "20"))
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 RULES = (
@@ -93,7 +89,7 @@ def check(request: Request, response: Response, body: bytes) -> None:
 async def bombard(server: EmbeddedServer, seed: int, count: int) -> None:
     transport = server.transport()
     admin = {"Authorization": f"Bearer {server.admin_token}"}
-    source = RANDOM_REQUESTS(server.api.world.registry.all, server.admin_token, random.Random(seed))
+    source = RandomRequests(server.api.world.registry.all, server.admin_token, random.Random(seed))
     for number in range(count):
         if number % 250 == 0:
             for path in RULES:
