@@ -460,6 +460,39 @@ class TestLostDelete:
                 PODS, KEY, uid=uid, resource_version="1"
             )
 
+    @pytest.mark.parametrize("uid", ["u1", ""], ids=["this one", "whoever has the name"])
+    @pytest.mark.parametrize(
+        ("left", "asked", "known"), [(30, 0, False), (0, 0, True), (30, None, True)]
+    )
+    async def test_a_mark_with_more_grace_is_somebody_elses(
+        self,
+        left: int,
+        asked: int | None,
+        known: bool,
+        uid: str,
+        script: Make,
+        client: Make,
+        answer: Make,
+    ) -> None:
+        going = {
+            "kind": "Pod",
+            "metadata": {
+                "uid": "u1",
+                "finalizers": ["a/b"],
+                "deletionTimestamp": "2026-01-01T00:00:00Z",
+                "deletionGracePeriodSeconds": left,
+            },
+        }
+        refused = [refusal(409, "Conflict")] if uid else []
+        delete = client(script(AnswerLost("gone"), *refused, answer(going))).delete(
+            PODS, KEY, uid=uid, grace_seconds=asked
+        )
+        if known:
+            assert await delete is not None
+        else:
+            with pytest.raises(errors.Conflict if uid else errors.UnknownOutcome):
+                await delete
+
     async def test_what_was_never_there_is_not_found(self, shelf: Any, client: Make) -> None:
         with pytest.raises(errors.NotFound):
             await client(shelf).delete(PODS, KEY)

@@ -219,7 +219,7 @@ class Client:
         )
         fate: recovery.Recovery = recovery.Repeat()
         if not dry_run:
-            fate = recovery.Removal(self._look(kind, key), uid)
+            fate = recovery.Removal(self._look(kind, key), uid, grace_seconds)
         answer = await self._sender.write(requests.delete(kind, key, deletion), fate)
         if _is_gone(answer):
             return None

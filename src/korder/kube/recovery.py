@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 import msgspec
 
-from korder.api.meta import JSON, Object
+from korder.api.meta import JSON, Object, ObjectMeta
 from korder.kube.bodies import Preconditions
 from korder.kube.errors import (
     AlreadyExists,
@@ -131,6 +131,7 @@ class Removal(msgspec.Struct, frozen=True):
 
     look: Look
     uid: str
+    grace_seconds: int | None = None
 
     async def settle(self) -> bytes | None:
         if self.uid:
@@ -156,7 +157,15 @@ class Removal(msgspec.Struct, frozen=True):
         metadata = msgspec.json.decode(found, type=Object).metadata
         if self.uid and metadata.uid != self.uid:
             return GONE
-        return found if metadata.deletion_timestamp else None
+        return found if self._is_going(metadata) else None
+
+    def _is_going(self, metadata: ObjectMeta) -> bool:
+        """Whether as much was begun as we asked for: a mark with more grace was left by somebody else."""
+        if not metadata.deletion_timestamp:
+            return False
+        return self.grace_seconds is None or self.grace_seconds >= (
+            metadata.deletion_grace_period_seconds or 0
+        )
 
 
 async def _find(look: Look) -> bytes | None:
