@@ -68,6 +68,21 @@ def test_a_ticket_in_a_hand_over_is_judged_after_it() -> None:
     assert desk.tickets == {}
 
 
+@pytest.mark.parametrize("edit", [{"replicas": 0}, CPU], ids=["scaled down", "rolled out"])
+def test_a_ticket_that_is_used_in_part_goes_after_its_pods(edit: dict[str, JSON]) -> None:
+    """S18 with S6: the pods keep what they have, and what is left stays open to others."""
+    desk = a_desk(1, "Always")
+    pod = {"namespace": "shop", "name": "web", "uid": "pod-uid", "requests": {"cpu": "1"}}
+    desk.become("o-0", TicketPhase.RESERVED, sharedBy=[pod])
+    desk.edit(edit)
+    desk.settle()
+    assert list(desk.tickets) == ["o-0"]
+    assert condition(desk, "Progressing")[:2] == ("False", "Settled")
+    desk.become("o-0", TicketPhase.RESERVED, sharedBy=[])
+    desk.settle()
+    assert list(desk.tickets) == ([] if "replicas" in edit else ["o-1"])
+
+
 def test_without_replacement_only_more_than_ever_issues_more() -> None:
     """Rule 18."""
     desk = a_desk(5, "Never")

@@ -58,7 +58,7 @@ def reckon(
     live = {
         number: ticket
         for number, ticket in tickets.items()
-        if ticketstate.is_idle(ticket) or ticketstate.is_claiming(ticket)
+        if ticketstate.is_open(ticket) or ticketstate.is_claiming(ticket)
     }
     members = numbers.parse(pool.members)
     unmade = frozenset(

@@ -1,7 +1,7 @@
 """How a ticket stands, in the words that order rules need.
 
-Order rules call it; it calls nothing. A ticket is idle while nobody has claimed it or is about to; one in Claiming is neither idle nor
-claimed, and nothing is decided about it until its hand-over has ended (rule 2).
+Order rules call it; it calls nothing. A ticket is open while somebody can still claim it, and idle if besides nobody has any of it; one in
+Claiming is neither, and nothing is decided about it until its hand-over has ended (rule 2).
 """
 
 from datetime import datetime
@@ -14,7 +14,7 @@ from korder.api.reserve import (
     TicketPhase,
 )
 
-_IDLE = (TicketPhase.PENDING, TicketPhase.RESERVED)
+_OPEN = (TicketPhase.PENDING, TicketPhase.RESERVED)
 _OVER = (TicketPhase.EXPIRED, TicketPhase.RELEASED)
 
 
@@ -28,9 +28,14 @@ def is_leaving(ticket: Ticket) -> bool:
     return ticket.metadata.deletion_timestamp is not None
 
 
+def is_open(ticket: Ticket) -> bool:
+    """Says whether somebody can still claim the ticket, or what is left of it, now or later."""
+    return phase_of(ticket) in _OPEN and not is_leaving(ticket)
+
+
 def is_idle(ticket: Ticket) -> bool:
-    """Says whether somebody can still claim the ticket, now or later."""
-    return phase_of(ticket) in _IDLE and not is_leaving(ticket)
+    """Says whether the ticket can go: nobody uses it, not even a part of it."""
+    return is_open(ticket) and not ticket.status.shared_by
 
 
 def is_claiming(ticket: Ticket) -> bool:

@@ -61,8 +61,8 @@ def _removable(
     account: Account, old: list[Ticket], current: list[Ticket], extra: int
 ) -> tuple[Ticket, ...]:
     """Picks from what is too much: of the old what holds nothing, the rest as far as enough is held; then of the new."""
-    claiming = len(account.tickets) - len(old) - len(current)
-    held = claiming + sum(map(ticketstate.is_held, (*old, *current)))
+    in_use = len(account.tickets) - len(old) - len(current)
+    held = in_use + sum(map(ticketstate.is_held, (*old, *current)))
     spare = max(held - account.size, 0)
     gone = _first(old, spare)[:extra]
     spare -= sum(map(ticketstate.is_held, gone))
