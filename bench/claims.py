@@ -9,22 +9,31 @@ import asyncio
 from collections.abc import Iterator
 from statistics import quantiles
 from time import perf_counter
+from typing import NamedTuple
 
 from bench.cluster import Cluster, a_cluster, a_pod, a_witness, is_bound
 from bench.korder import managed
 from bench.micro import Tell
-from bench.orders import is_reserved, order
+from bench.orders import NAME, an_order
 from bench.table import Row
 from korder.api.core import PODS, Pod
 from korder.api.meta import JSON
-from korder.api.reserve import GUARDIAN_LABEL, ORDER_ANNOTATION, ORDERS, TICKETS
+from korder.api.reserve import GUARDIAN_LABEL, ORDER_ANNOTATION
 
 CLAIMS = 200
-PER_SECOND = 20.0
 NODES = 20
 ROOMY, TIGHT = "32", "1"
 """Cpu of a node: for many times its tickets, and for its ten tickets alone."""
-_ORDER = "crowd"
+
+
+class Rate(NamedTuple):
+    """So many pods, so many a second."""
+
+    pods: int
+    per_second: float
+
+
+_RATE = Rate(CLAIMS, 20.0)
 
 
 def room(tell: Tell) -> Iterator[Row]:
@@ -37,28 +46,28 @@ def full(tell: Tell) -> Iterator[Row]:
     """Claims on full nodes."""
     ours, bare = asyncio.run(_waits("claim-full", TIGHT, tell))
     yield Row("claim-full", _middle(ours), "ms", _middle(bare), 8.0)
-    yield Row("claim-full-p99", _worst(ours), "ms", _worst(bare), 10.0)
+    yield Row("claim-full-p99", worst(ours), "ms", worst(bare), 10.0)
 
 
 async def _waits(name: str, cpu: str, tell: Tell) -> tuple[list[float], list[float]]:
     """The waits of pods with and without ticket, in milliseconds."""
     async with a_cluster(NODES, cpu) as cluster:
         tell(f"{name}: pods without ticket")
-        bare = await _stream(cluster, await cluster.namespace("bare"))
+        bare = await stream(cluster, await cluster.namespace("bare"), _RATE)
         tell(f"{name}: pods without ticket, {_told(bare)}")
         await cluster.clear("bare")
         namespace = await cluster.namespace("ours")
         async with managed(cluster.plane):
-            async with a_witness(cluster.client, TICKETS, namespace, is_reserved) as reserved:
-                await cluster.client.create(ORDERS, order(namespace, CLAIMS, _ORDER))
-                await reserved.all(CLAIMS)
+            await an_order(cluster, namespace, CLAIMS)
             tell(f"{name}: claims")
-            ours = await _stream(cluster, namespace, {ORDER_ANNOTATION: _ORDER})
+            ours = await stream(cluster, namespace, _RATE, NAME)
         tell(f"{name}: claims, {_told(ours)}")
         return ours, bare
 
 
-async def _stream(cluster: Cluster, namespace: str, asks: JSON = None) -> list[float]:
+async def stream(cluster: Cluster, namespace: str, rate: Rate, order: str = "") -> list[float]:
+    """The waits of pods that come at an even rate and ask for tickets of an order, if it is named."""
+    asks: dict[str, JSON] = {ORDER_ANNOTATION: order} if order else {}
     made: dict[str, float] = {}
 
     async def make(name: str) -> None:
@@ -69,10 +78,10 @@ async def _stream(cluster: Cluster, namespace: str, asks: JSON = None) -> list[f
     async with a_witness(cluster.client, PODS, namespace, _is_served) as bound:
         begin = perf_counter()
         async with asyncio.TaskGroup() as group:
-            for index in range(CLAIMS):
-                await asyncio.sleep(max(0.0, begin + index / PER_SECOND - perf_counter()))
+            for index in range(rate.pods):
+                await asyncio.sleep(max(0.0, begin + index / rate.per_second - perf_counter()))
                 group.create_task(make(f"pod-{index}"))
-        await bound.all(CLAIMS)
+        await bound.all(rate.pods)
         return [(bound.seen[name] - at) * 1e3 for name, at in made.items()]
 
 
@@ -84,9 +93,10 @@ def _middle(waits: list[float]) -> float:
     return quantiles(waits, n=100)[49]
 
 
-def _worst(waits: list[float]) -> float:
+def worst(waits: list[float]) -> float:
+    """What one in a hundred has to wait at least."""
     return quantiles(waits, n=100)[98]
 
 
 def _told(waits: list[float]) -> str:
-    return f"p50 {_middle(waits):.0f} ms, p99 {_worst(waits):.0f} ms"
+    return f"p50 {_middle(waits):.0f} ms, p99 {worst(waits):.0f} ms"

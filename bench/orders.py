@@ -18,6 +18,8 @@ from korder.api.meta import JSON
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
 
 TICKETS_MADE = 1_000
+NAME = "crowd"
+"""What an order is called."""
 NODES = 20
 ROUNDS = 3
 WRITES = 4.0
@@ -45,26 +47,26 @@ async def _round(tell: Tell, turn: int) -> tuple[float, float, float, float]:
         say("bare pods", bare)
         namespace = await cluster.namespace("ours")
         async with managed(cluster.plane) as manager:
-            ours = await an_order(cluster, namespace)
+            ours = await an_order(cluster, namespace, TICKETS_MADE)
             writes = await manager.writes()
         say("korder", ours)
         namespace = await cluster.namespace("kopf")
         path = str(cluster.plane.kubeconfig())
         async with a_helper("bench.kopf_child", path, namespace, KUBECONFIG=path):
-            foreign = await an_order(cluster, namespace)
+            foreign = await an_order(cluster, namespace, TICKETS_MADE)
         say("kopf", foreign)
         return bare, ours, foreign, writes / TICKETS_MADE
 
 
-async def an_order(cluster: Cluster, namespace: str) -> float:
+async def an_order(cluster: Cluster, namespace: str, count: int) -> float:
     """Seconds until all tickets of a new order are held."""
     async with a_witness(cluster.client, TICKETS, namespace, is_reserved) as reserved:
         started = perf_counter()
-        await cluster.client.create(ORDERS, order(namespace, TICKETS_MADE))
-        return await reserved.all(TICKETS_MADE) - started
+        await cluster.client.create(ORDERS, order(namespace, count))
+        return await reserved.all(count) - started
 
 
-def order(namespace: str, replicas: int, name: str = "crowd") -> dict[str, JSON]:
+def order(namespace: str, replicas: int, name: str = NAME) -> dict[str, JSON]:
     """An order that keeps so many tickets and replaces none."""
     spec: JSON = {"duration": "24h", "resources": {"requests": REQUESTS}}
     return {

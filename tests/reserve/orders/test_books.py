@@ -174,3 +174,21 @@ def test_names_of_tickets_are_legal_and_tell_their_number(
     assert len(plain) <= 253
     assert len(second) <= 253
     assert second != plain
+
+
+@pytest.mark.parametrize(("kind", "policy"), sorted(REPLACED))
+def test_an_order_of_an_older_version_keeps_its_tickets(kind: str, policy: str) -> None:
+    """S40: its status has no books, and its tickets are there."""
+    desk = a_desk(kind, policy)
+    desk.settle()
+    desk.become("o-0", TicketPhase.CLAIMED)
+    before = set(desk.tickets)
+    desk.lose_books()
+    desk.settle()
+    assert before <= set(desk.tickets)
+    assert set(desk.free) >= {"o-1", "o-2"}
+    assert len(desk.free) <= REPLICAS
+    desk.edit({"replicas": REPLICAS + 1})
+    desk.settle()
+    assert len(desk.tickets) > len(before)
+    assert len(set(desk.made)) == len(desk.made)
