@@ -226,7 +226,7 @@ def test_a_ticket_without_a_start_starts_at_once(text: str):
     assert spec_of(text, reserve.TicketSpec).starts_at is None
 
 
-@pytest.mark.parametrize("text", ["{}", "resources: {}", "resources: {limits: {cpu: 1}}"])
+@pytest.mark.parametrize("text", ["{}", "resources: {}", "resources: {limits: {}}"])
 def test_a_ticket_that_does_not_say_how_much_holds_the_usual_room(text: str):
     spec = spec_of(text, reserve.TicketSpec)
 
@@ -234,6 +234,7 @@ def test_a_ticket_that_does_not_say_how_much_holds_the_usual_room(text: str):
 
 
 def test_a_ticket_that_says_how_much_holds_no_more():
+    assert spec_of("resources: {limits: {cpu: 1}}", reserve.TicketSpec).requests == {"cpu": 1}
     assert spec_of("resources: {requests: {cpu: 2}}", reserve.TicketSpec).requests == {"cpu": 2}
 
 

@@ -177,3 +177,13 @@ async def test_what_has_expired_never_counts(clock: Clock) -> None:
         (old,) = [t for t in await cluster.all(TICKETS) if t.metadata.name.startswith("first")]
         assert old.status.phase == "Expired"
         await cluster.until(QUOTAS, "q", used(tickets="1", reserved_cpu="500m"))
+
+
+async def test_a_limit_without_a_request_is_charged(clock: Clock) -> None:
+    """Rule 20: what is held counts, and of a limit as much is held."""
+    gpu: JSON = {"limits": {"nvidia.com/gpu": "1"}}
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q", **{"reserved.nvidia.com/gpu": "0"}))
+        await cluster.put(wanting("o").but({"spec": {"template": {"spec": {"resources": gpu}}}}))
+        await cluster.until(ORDERS, "o", is_short)
+        assert await tickets(cluster) == []

@@ -107,6 +107,15 @@ def test_a_ticket_that_says_no_size_holds_the_default() -> None:
     assert container["resources"] == {"requests": dict(DEFAULT_REQUESTS)}
 
 
+@pytest.mark.parametrize("requests", [{}, {"cpu": "1"}], ids=["alone", "beside requests"])
+def test_a_limit_without_a_request_is_held(requests: dict[str, str]) -> None:
+    """As a server does it with the pods that will come."""
+    limits = {"nvidia.com/gpu": "1"}
+    sizes: Any = {"requests": requests, "limits": limits}
+    container = body_of(a_ticket("t").but({"spec": {"resources": sizes}}))["spec"]["containers"][0]
+    assert container["resources"] == {"requests": {**limits, **requests}, "limits": limits}
+
+
 def test_what_is_left_of_a_shared_ticket_has_limits_that_are_lower_too_rule_11() -> None:
     sizes = {"requests": {"cpu": "2", "gpu/x": "4"}, "limits": {"cpu": "3", "gpu/x": "4"}}
     ticket = stored(a_ticket("t").but({"spec": {"resources": sizes}}))

@@ -194,8 +194,8 @@ class TicketSpec(Base):
 
     @property
     def requests(self) -> Mapping[str, str | int]:
-        """What is held on the node, with the default for those who do not say."""
-        return self.resources.requests or DEFAULT_REQUESTS
+        """What is held on the node: a server takes a limit for the request that is not there; with the default for those who say nothing."""
+        return {**self.resources.limits, **self.resources.requests} or DEFAULT_REQUESTS
 
 
 class PodReference(Base):

@@ -142,7 +142,7 @@ def body(
 
 
 def holds(guardian: Pod) -> dict[str, Quantity]:
-    """What a guardian was made to hold; limits alone are not counted."""
+    """What a guardian was made to hold."""
     wire = guardian.spec.containers[0].resources.requests if guardian.spec.containers else {}
     return resources.parse_list(wire)
 
