@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 import subprocess
+from threading import Thread
 
 import pytest
 from tests.cli.conftest import typed
@@ -54,6 +56,63 @@ def test_an_address_that_is_none(quick: Korder) -> None:
     done = quick("install", "--webhook-url", "http://x")
     assert done.returncode == 2
     assert "is not an address such as https://10.0.0.5:9443" in done.stderr
+
+
+class Older(BaseHTTPRequestHandler):
+    """What a server from before 1.36 says that it serves."""
+
+    def do_GET(self) -> None:
+        found = b"{}"
+        if self.path == "/version":
+            found = b'{"major": "1", "minor": "29", "gitVersion": "v1.29.0"}'
+        elif "v=v2beta1" in self.headers["Accept"]:
+            found = b'{"kind": "APIGroupDiscoveryList", "items": []}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(found)
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Iterator[Path]:
+    """A kubeconfig of a server that has no mutating policies."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Older) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        config = tmp_path / "older.kubeconfig"
+        url = f"http://127.0.0.1:{server.server_port}"
+        named = {"cluster": "a", "user": "a"}
+        config.write_text(
+            yaml.safe_dump(
+                {
+                    "clusters": [{"name": "a", "cluster": {"server": url}}],
+                    "users": [{"name": "a", "user": {}}],
+                    "contexts": [{"name": "a", "context": named}],
+                    "current-context": "a",
+                }
+            )
+        )
+        yield config
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.enable_socket
+@pytest.mark.timeout(60)
+def test_a_server_without_mutating_policies_gets_webhooks(tmp_path: Path, older: Path) -> None:
+    def install(*args: str) -> subprocess.CompletedProcess[str]:
+        return typed(tmp_path, "install", "--print", f"--kubeconfig={older}", *args)
+
+    shown = install("--webhook-url=https://127.0.0.1:1")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert {each for each in kinds(shown.stdout) if "Webhook" in each}
+    assert not {each for each in kinds(shown.stdout) if "Policy" in each}
+    refused = install()
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("korder: webhooks need a manager that the API server can")
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from korder.kube.client import Client
 from korder.kube.errors import KubeError
 from korder.net.http import Request
 
-_AGGREGATED = {
-    "Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
-}
+_FORM = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+_AGGREGATED = {"Accept": f"{_FORM.format('v2')},{_FORM.format('v2beta1')},application/json"}
+"""Servers before 1.30 know only the second."""
 
 
 class _ResponseKind(Base):
