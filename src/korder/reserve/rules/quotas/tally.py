@@ -118,9 +118,14 @@ class Tally:
         return sorted(found.values(), key=lambda quota: quota.metadata.name)
 
     def quota_changed(self, old: Quota | None, new: Quota | None) -> None:
-        """Takes in that a quota came, changed or went; a new status changes nothing that is counted."""
+        """Takes in that a quota came, changed or went; a new status changes nothing that is counted.
+
+        One that is being deleted limits nobody any more, however long others keep it.
+        """
         name = _either(old, new).metadata.name
         book = self._books.get(name)
+        if new is not None and new.metadata.deletion_timestamp is not None:
+            new = None
         if new is not None and book is not None and new.spec == book.quota.spec:
             book.quota = new
             return
