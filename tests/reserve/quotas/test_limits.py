@@ -113,6 +113,14 @@ def test_a_window_that_nobody_can_read_is_never_open() -> None:
     assert limits.next_change(quota.spec, NOON) == MONDAY.replace(hour=18)
 
 
+def test_the_next_change_is_seen_behind_a_window_that_never_closes() -> None:
+    """A window that opens every minute for five: thousands of firings lie before the change."""
+    always: JSON = {"name": "always", "schedule": "* * * * *", "duration": "5m", "multiplier": 2}
+    july: JSON = {"name": "july", "schedule": "0 0 1 7 *", "multiplier": "3", "priority": 5}
+    quota = with_windows(always, july, tickets="5")
+    assert limits.next_change(quota.spec, NOON) == MONDAY.replace(month=7)
+
+
 def test_the_next_change_passes_over_edges_that_change_nothing() -> None:
     low: JSON = {"name": "low", "schedule": "0 14 * * *", "multiplier": "9", "priority": -1}
     quota = with_windows(DAY_WINDOW, low, tickets="5")
