@@ -6,6 +6,7 @@ from tests.reserve.quotas.quotas import a_quota
 from tests.reserve.scene import scene
 
 from korder.api.core import NAMESPACES
+from korder.api.limits import RESOURCE_QUOTAS
 from korder.api.meta import JSON
 from korder.api.quota import QUOTA_FINALIZER, QUOTAS
 from korder.api.reserve import ORDERS
@@ -37,6 +38,22 @@ async def test_a_quota_that_is_being_deleted_limits_nobody_however_long_others_k
         quota = await cluster.get(QUOTAS, "q")
         assert quota is not None
         assert quota.metadata.finalizers == ("example.com/backup",)
+
+
+async def test_tickets_that_the_server_refuses_do_not_hold_room_for_ever(clock: Clock) -> None:
+    nothing: JSON = {"hard": {"count/tickets.core.korder.dev": "0"}}
+    async with scene(clock, add_reserve) as cluster:
+        await cluster.client.create(NAMESPACES, {"metadata": {"name": "other"}})
+        await cluster.client.create(
+            RESOURCE_QUOTAS, {"metadata": {"name": "none", "namespace": "other"}, "spec": nothing}
+        )
+        await open_quota(cluster, a_quota("q", tickets="2"))
+        await cluster.put(wanting("refused", 2).in_namespace("other"))
+        await cluster.until(QUOTAS, "q", lambda q: len(q.status.pending) == 2)
+        await cluster.put(wanting("good", 2))
+        await cluster.until(ORDERS, "good", is_short)
+        await cluster.until(ORDERS, "good", lambda o: o.status.available_replicas == 2)
+        await cluster.until(ORDERS, "refused", is_short, "other")
 
 
 @pytest.mark.parametrize("moved", ["default", "other"])
