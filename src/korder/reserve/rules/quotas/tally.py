@@ -41,6 +41,7 @@ class Tally:
         self._changes = 0
         self._books: dict[str, Book] = {}
         self._labels: dict[str, Labels] = {}
+        self._labels_of_orders: dict[str, Labels] = {}
         self._items: dict[_Name, Item] = {}
         self._entered: dict[_Name, _Entered] = {}
         self._inhabitants: dict[str, set[_Name]] = {}
@@ -97,6 +98,10 @@ class Tally:
     def place(self, namespace: str) -> Place:
         """A namespace as it is labelled now."""
         return Place(namespace, self._labels.get(namespace, {}))
+
+    def labels_of_order(self, uid: str) -> Labels | None:
+        """The labels of an order that is there."""
+        return self._labels_of_orders.get(uid)
 
     def version_of(self, ticket: Key) -> int | None:
         """The version of a ticket that is there."""
@@ -161,6 +166,10 @@ class Tally:
 
     def order_changed(self, old: Order | None, new: Order | None) -> None:
         """Takes in that an order came, changed or went."""
+        if old is not None:
+            self._labels_of_orders.pop(old.metadata.uid, None)
+        if new is not None:
+            self._labels_of_orders[new.metadata.uid] = new.metadata.labels
         item = None if new is None else books.of_order(new)
         self._enter(("Order", *key_of(_either(old, new))), item)
 
