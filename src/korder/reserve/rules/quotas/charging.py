@@ -8,7 +8,7 @@ an order by its labels and not its tickets has no entries of it: there the oldes
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -29,7 +29,7 @@ from korder.reserve.rules.quotas.tally import Tally
 from korder.reserve.rules.quotas.verdict import Part, Shortfall, Use, Wish, verdict
 
 _CATCH_UP = timedelta(seconds=0.25)
-"""How long to wait for a cache that is behind, or a ledger that is not open or full."""
+"""How long to wait for a cache that is behind or has not shown a namespace, or a ledger that is not open or full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,15 @@ def grant(
     made: list[Create] = []
     for step in wanted:
         ticket = _read(step)
+        if not view.tally.is_placed(ticket.key.namespace):
+            told = f"namespace {ticket.key.namespace} is not to be seen yet"
+            return _unsure(_granted(view, made, sheets, now), told, now), frozenset()
         quotas = view.tally.applying(ticket.key.namespace, ticket.labels, order.metadata.labels)
-        unready = [each for each in quotas if _is_unready(each, view, sheets)]
-        if unready:
-            names = frozenset(each.metadata.name for each in unready)
-            told = f"quota {', '.join(sorted(names))} is being counted"
-            return _granted(view, made, sheets, now, told, now + _CATCH_UP), names
+        unready = {each.metadata.name: _unready(each, view, sheets) for each in quotas}
+        told = "; ".join(f"quota {name} {why}" for name, why in unready.items() if why)
+        if told:
+            names = frozenset(name for name, why in unready.items() if why)
+            return _unsure(_granted(view, made, sheets, now), told, now), names
         due = [_sheet(each, view, sheets, now) for each in quotas]
         short = _enter(view, order, ticket, due, now)
         if short:
@@ -136,6 +139,11 @@ def _granted(
     return Grant(tuple(made), tuple(writes), short, look_at, tuple(told))
 
 
+def _unsure(granted: Grant, why: str, now: datetime) -> Grant:
+    """What is granted while nobody can say whether there is room for more."""
+    return replace(granted, unsure=why, look_at=now + _CATCH_UP)
+
+
 def _read(step: Create) -> _Wanted:
     ticket = codec.convert(cast("JSON", step.body), TICKETS.model)
     owner = controller_of(ticket)
@@ -148,13 +156,14 @@ def _read(step: Create) -> _Wanted:
     )
 
 
-def _is_unready(quota: Quota, view: View, sheets: dict[str, _Sheet]) -> bool:
+def _unready(quota: Quota, view: View, sheets: dict[str, _Sheet]) -> str:
+    """Why nothing can be entered into a ledger now; empty if it can."""
+    if not ledger.is_open(quota) or ledger.is_behind(quota, view.seen):
+        return "is being counted"
     sheet = sheets.get(quota.metadata.name)
-    return (
-        not ledger.is_open(quota)
-        or ledger.is_behind(quota, view.seen)
-        or len(sheet.entries if sheet is not None else quota.status.pending) >= MOST_PENDING
-    )
+    if len(sheet.entries if sheet is not None else quota.status.pending) >= MOST_PENDING:
+        return f"has {MOST_PENDING} tickets on their way, and no more at a time"
+    return ""
 
 
 def _sheet(quota: Quota, view: View, sheets: dict[str, _Sheet], now: datetime) -> _Sheet:

@@ -99,6 +99,12 @@ class Tally:
         """A namespace as it is labelled now."""
         return Place(namespace, self._labels.get(namespace, {}))
 
+    def is_placed(self, namespace: str) -> bool:
+        """Says whether it is known which quotas mean a namespace: its labels are to be seen, or no quota asks for any."""
+        return namespace in self._labels or not any(
+            scopes.asks_for_labels(book.quota.spec) for book in self._books.values()
+        )
+
     def labels_of_order(self, uid: str) -> Labels | None:
         """The labels of an order that is there."""
         return self._labels_of_orders.get(uid)
