@@ -73,6 +73,25 @@ def test_a_full_ledger_is_called_what_it_is() -> None:
     assert full.unsure == "quota q has 2000 tickets on their way, and no more at a time"
 
 
+def test_an_order_that_is_not_to_be_seen_may_be_meant_and_keeps_its_place() -> None:
+    """Another manager serves an order that this one is yet to be shown."""
+    gold: JSON = {"matchLabels": {"tier": "gold"}}
+    scope: dict[str, JSON] = {"type": "ObjectSelector", "objectSelector": gold}
+    entry: JSON = {"namespace": "fresh", "name": "other-0", "ownerUID": "other", "charge": {}}
+    tally = Tally()
+    quota = a_quota("q", scope, orders="1").but({"status": {"pending": [entry]}})
+    tally.quota_changed(None, quota.but(COUNTED).build())
+    order = wanting("o").in_namespace("fresh").labelled({"tier": "gold"}).stored("u").build()
+    tally.order_changed(None, order)
+    step = template.ticket(order, "o-0")
+    assert (
+        "orders used 1 of 1" in charging.grant(View(tally, 1, 1, 1), order, [step], MONDAY)[0].short
+    )
+    other = wanting("other").in_namespace("fresh").stored("other").build()
+    tally.order_changed(None, other)
+    assert charging.grant(View(tally, 1, 1, 1), order, [step], MONDAY)[0].made == (step,)
+
+
 def test_what_is_unsure_is_a_remark_and_no_shortage() -> None:
     found = findings.with_shortage(
         Findings(desired=1, free=1, template_hash=""), Grant((), unsure="quota q is being counted")
