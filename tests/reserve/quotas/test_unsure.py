@@ -89,7 +89,9 @@ def test_an_order_that_is_not_to_be_seen_may_be_meant_and_keeps_its_place() -> N
     )
     other = wanting("other").in_namespace("fresh").stored("other").build()
     tally.order_changed(None, other)
-    assert charging.grant(View(tally, 1, 1, 1), order, [step], MONDAY)[0].made == (step,)
+    then, _ = charging.grant(View(tally, 1, 1, 1), order, [step], MONDAY)
+    assert then.made == (step,)
+    assert then.charges == (), "the quota does not mean the ticket"
 
 
 def test_what_is_unsure_is_a_remark_and_no_shortage() -> None:

@@ -28,7 +28,7 @@ async def test_a_quota_of_the_original_korder_can_be_deleted(clock: Clock) -> No
 async def test_a_quota_that_is_being_deleted_limits_nobody_however_long_others_keep_it(
     clock: Clock,
 ) -> None:
-    kept: JSON = {"metadata": {"finalizers": ["example.com/backup"]}}
+    kept: JSON = {"metadata": {"finalizers": [QUOTA_FINALIZER, "example.com/backup"]}}
     async with scene(clock, add_reserve) as cluster:
         await open_quota(cluster, a_quota("q", tickets="1").but(kept))
         await cluster.put(wanting("o", 2))
