@@ -31,6 +31,9 @@ MAX_DURATION_KEY = "max-duration"
 MOST_PENDING = 2_000
 """Tickets that can be charged ahead at a time."""
 
+MOST_MULTIPLIED = 1_000_000
+"""The greatest multiplier of a window: what it makes of a limit can still be written down."""
+
 DEFAULT_HARD: Mapping[str, str] = {
     ORDERS_KEY: "100",
     TICKETS_KEY: "1000",
@@ -190,10 +193,12 @@ class TimeWindow(Base):
         doc(
             "What every limit is multiplied with, as a number or as text.",
             pattern=shapes.explained(
-                r"[0-9]+(?:\.[0-9]+)?", "a number such as 0.5 or 2, not less than zero"
+                r"0*(?:[0-9]{1,6}(?:\.[0-9]+)?|1000000(?:\.0+)?)",
+                f"a number such as 0.5 or 2, not less than zero and not more than {MOST_MULTIPLIED}",
             ),
             max_length=32,
             minimum=0,
+            maximum=MOST_MULTIPLIED,
         ),
     ] = None
     hard: Annotated[

@@ -12,6 +12,7 @@ from tests.reserve.scene import Scene, scene
 
 from korder.api.core import NAMESPACES, PODS
 from korder.api.meta import JSON, Key
+from korder.api.quota import QUOTA_FINALIZER, QUOTAS
 from korder.api.reserve import ORDERS, TICKETS, TicketPhase
 from korder.kube import served
 from korder.kube.client import Client
@@ -126,10 +127,13 @@ async def a_manager_with_its_rights(cluster: Scene, clock: Clock) -> AsyncIterat
             stop.set()
 
 
+_FROM_THE_ORIGINAL: JSON = {"metadata": {"finalizers": [QUOTA_FINALIZER]}}
+
+
 async def a_day(cluster: Scene) -> None:
-    """A quota, orders, tickets that are claimed, released, expired and deleted, and an order that goes."""
+    """A quota of the original, orders, tickets that are claimed, released, expired and deleted, and an order and the quota that go."""
     big: JSON = {"template": {"spec": {"resources": {"requests": {"cpu": "3"}}}}}
-    await cluster.put(a_quota("q", tickets="9"))
+    await cluster.put(a_quota("q", tickets="9").but(_FROM_THE_ORIGINAL))
     await cluster.put(an_order("o", 2).but({"spec": big}), a_ticket("brief", "30s"))
     await cluster.until(ORDERS, "o", lambda order: order.status.available_replicas == 2)
     asking = a_pod("p").requesting(cpu="3").annotated({"korder.dev/order": "o"})
@@ -140,6 +144,8 @@ async def a_day(cluster: Scene) -> None:
     await cluster.delete(PODS, "p")
     await cluster.delete(ORDERS, "o")
     await cluster.gone(ORDERS, "o")
+    await cluster.delete(QUOTAS, "q")
+    await cluster.gone(QUOTAS, "q")
 
 
 async def test_the_manager_may_do_what_it_does_and_not_more(clock: Clock) -> None:

@@ -1,6 +1,7 @@
 """What objects add to the figures that people watch."""
 
 import pytest
+from tests.reserve.quotas.quotas import a_quota
 
 from korder.api.meta import JSON
 from korder.api.reserve import GUARDIAN_LABEL, TICKETS, Ticket
@@ -100,3 +101,22 @@ def test_a_pod_counts_as_a_guardian_only_if_a_ticket_owns_it():
     assert shown(measures.of_pod(guardian.build())) == {"guardian_pods_total default": 1}
     assert measures.of_pod(a_pod("fake").labelled(GUARDED).build()) == {}
     assert measures.of_pod(a_pod("other").build()) == {}
+
+
+@pytest.mark.parametrize(
+    ("used", "hard", "ratio"),
+    [
+        ("3", "4", 0.75),
+        ("5", "4", 1.25),
+        ("0", "0", 0),
+        ("500m", "0", 1.5),
+    ],
+    ids=["a part", "too much", "nothing of nothing", "something where nothing is allowed"],
+)
+def test_a_limit_is_exceeded_exactly_when_its_ratio_is_above_one(
+    used: str, hard: str, ratio: float
+):
+    key = "reserved.cpu"
+    quota = a_quota("q").but({"status": {"hard": {key: hard}, "used": {key: used}}}).build()
+    amounts = shown(measures.of_quota(quota))
+    assert amounts[f"quota_usage_ratio q {key}"] == ratio

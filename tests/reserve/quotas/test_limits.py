@@ -106,11 +106,36 @@ def test_allocations_grow_with_the_quota() -> None:
     assert [a.render() for a in limits.in_force(spec, NIGHT).allocations] == [{"reserved.cpu": "1"}]
 
 
-def test_a_window_that_nobody_can_read_is_never_open() -> None:
-    window: JSON = {"name": "odd", "schedule": "0 25 * * *", "multiplier": "0"}
-    quota = with_windows(window, DAY_WINDOW, tickets="5")
+ALWAYS: dict[str, JSON] = {"name": "odd", "schedule": "* * * * *", "multiplier": "0", "priority": 9}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param({"schedule": "0 25 * * *"}, id="an hour that never comes"),
+        pytest.param({"duration": "1 day"}, id="a duration in words"),
+        pytest.param({"duration": "-1h"}, id="a duration less than zero"),
+        pytest.param({"schedule": "", "hours": "9-17"}, id="hours without minutes"),
+        pytest.param({"schedule": "", "hours": "09:00"}, id="one time alone"),
+        pytest.param({"multiplier": "abc"}, id="a word for a multiplier"),
+        pytest.param({"multiplier": ""}, id="no multiplier"),
+        pytest.param({"multiplier": "1/0"}, id="a fraction that is no number"),
+        pytest.param({"multiplier": "-2"}, id="a multiplier less than zero"),
+        pytest.param({"multiplier": 1e300}, id="a multiplier too large"),
+    ],
+)
+def test_a_window_that_nobody_can_read_is_never_open(odd: dict[str, JSON]) -> None:
+    quota = with_windows({**ALWAYS, **odd}, DAY_WINDOW, tickets="5")
     assert hard(quota)["tickets"] == "10"
     assert limits.next_change(quota.spec, NOON) == MONDAY.replace(hour=18)
+
+
+def test_the_next_change_is_seen_behind_a_window_that_never_closes() -> None:
+    """A window that opens every minute for five: thousands of firings lie before the change."""
+    always: JSON = {"name": "always", "schedule": "* * * * *", "duration": "5m", "multiplier": 2}
+    july: JSON = {"name": "july", "schedule": "0 0 1 7 *", "multiplier": "3", "priority": 5}
+    quota = with_windows(always, july, tickets="5")
+    assert limits.next_change(quota.spec, NOON) == MONDAY.replace(month=7)
 
 
 def test_the_next_change_passes_over_edges_that_change_nothing() -> None:

@@ -24,6 +24,11 @@ from korder.api.reserve import ORDERS, TICKETS, OrderCondition
 from korder.reserve.setup import add_reserve
 from korder.runtime.clock import Clock
 
+GOLD: dict[str, JSON] = {
+    "type": "ObjectSelector",
+    "objectSelector": {"matchLabels": {"tier": "gold"}},
+}
+
 
 async def test_two_of_three_tickets_are_made_and_the_order_says_why(clock: Clock) -> None:
     """S30."""
@@ -123,6 +128,37 @@ async def test_a_younger_order_does_not_take_the_place_of_one_that_has_no_ticket
         assert "quota q: orders used 1 of 1, requested 1" in str(order.status.conditions)
         await cluster.delete(ORDERS, "older")
         await cluster.until(ORDERS, "younger", lambda o: o.status.available_replicas == 1)
+
+
+async def test_of_orders_that_a_quota_means_without_their_tickets_only_the_oldest_are_served(
+    clock: Clock,
+) -> None:
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q", GOLD, orders="1"))
+        for name in ("a", "b", "c"):
+            await cluster.put(wanting(name, 2).labelled({"tier": "gold"}))
+            await cluster.pass_time(2)
+        await cluster.until(ORDERS, "a", lambda o: o.status.available_replicas == 2)
+        for name in ("b", "c"):
+            await cluster.until(ORDERS, name, is_short)
+        await cluster.delete(ORDERS, "a")
+        await cluster.until(ORDERS, "b", lambda o: o.status.available_replicas == 2)
+        order = await cluster.until(ORDERS, "c", is_short)
+        assert "quota q: orders used 1 of 1, requested 1" in str(order.status.conditions)
+
+
+async def test_an_order_that_a_quota_does_not_mean_takes_no_place_of_those_it_means(
+    clock: Clock,
+) -> None:
+    gold: JSON = {"spec": {"template": {"metadata": {"labels": {"tier": "gold"}}}}}
+    async with scene(clock, add_reserve) as cluster:
+        await open_quota(cluster, a_quota("q", GOLD, orders="1"))
+        await cluster.put(wanting("o").but(gold))
+        await cluster.until(ORDERS, "o", lambda o: o.status.available_replicas == 1)
+        await cluster.put(wanting("p").but(gold).labelled({"tier": "gold"}))
+        await cluster.until(ORDERS, "p", lambda o: o.status.available_replicas == 1)
+        await cluster.put(wanting("late").but(gold).labelled({"tier": "gold"}))
+        await cluster.until(ORDERS, "late", is_short)
 
 
 async def test_what_ends_makes_room_for_what_waits(clock: Clock) -> None:
@@ -229,11 +265,10 @@ async def _edge(cluster: Scene, window: str) -> datetime:
 async def test_all_quotas_count_and_the_one_without_room_is_named(clock: Clock) -> None:
     """S35."""
     listed: JSON = {"type": "NamespaceList", "namespaces": ["default"]}
-    chosen: JSON = {"type": "ObjectSelector", "objectSelector": {"matchLabels": {"tier": "gold"}}}
     async with scene(clock, add_reserve) as cluster:
         await open_quota(cluster, a_quota("cluster", tickets="9"))
         await open_quota(cluster, a_quota("listed", dict(listed), tickets="2"))
-        await open_quota(cluster, a_quota("chosen", dict(chosen), tickets="1"))
+        await open_quota(cluster, a_quota("chosen", GOLD, tickets="1"))
         await cluster.put(wanting("plain", 3))
         plain = await cluster.until(ORDERS, "plain", is_short)
         assert "quota listed: tickets used 2 of 2" in str(plain.status.conditions)

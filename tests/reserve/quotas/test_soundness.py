@@ -6,6 +6,8 @@ from tests.reserve.quotas.quotas import a_quota
 from korder.api.meta import JSON
 from korder.reserve.rules.quotas import soundness
 
+ODD_MULTIPLIERS: tuple[JSON, ...] = ("abc", "", "1/0", "1e999999999", "-2", -0.5, 1e300, "1000001")
+
 
 @pytest.mark.parametrize(
     ("spec", "field", "said"),
@@ -51,6 +53,27 @@ from korder.reserve.rules.quotas import soundness
             "spec.timeWindows[0]",
             "window day: '25' in the hour field",
             id="an hour that never comes",
+        ),
+        *(
+            pytest.param(
+                {"timeWindows": [{"name": "w", "schedule": "* * * * *", "multiplier": odd}]},
+                "spec.timeWindows[0]",
+                f"window w: multiplier must be a number from 0 to 1000000, not {odd!r}",
+                id=f"the multiplier {odd!r}",
+            )
+            for odd in ODD_MULTIPLIERS
+        ),
+        pytest.param(
+            {"timeWindows": [{"name": "w", "hours": "9-17", "multiplier": 2}]},
+            "spec.timeWindows[0]",
+            "hours must be two times such as 09:00-17:00, not '9-17'",
+            id="hours without minutes",
+        ),
+        pytest.param(
+            {"timeWindows": [{"name": "w", "schedule": "0 9 * * *", "duration": "1 day"}]},
+            "spec.timeWindows[0]",
+            "duration must be longer than zero, such as 1h30m or 90s, not '1 day'",
+            id="a duration in words",
         ),
         pytest.param(
             {"timeWindows": [{"name": "d", "hours": "09:00-17:00", "timeZone": "Mars/Base"}]},

@@ -56,6 +56,15 @@ def test_every_span_says_what_is_in_force() -> None:
             assert limits.in_force(spec, at) == span.force
 
 
+def test_a_timeline_that_ends_too_soon_says_so() -> None:
+    often: JSON = {"name": "w", "schedule": "*/5 * * * *", "duration": "1m", "multiplier": "2"}
+    quota = a_quota("q", tickets="5").but({"spec": {"timeWindows": [often]}}).build()
+    *_, before, last = explainquotas.week(quota, MONDAY)
+    assert last == (before[1], "2026-06-08T00:00:00Z", "not told: the limits change too often")
+    *_, last = explainquotas.week(quota, MONDAY, days=1)
+    assert last[1:] == ("2026-06-02T00:00:00Z", "no window: tickets 5, max-duration 168h0m0s")
+
+
 def test_a_full_and_a_forbidden_limit_are_told() -> None:
     quota = a_quota("q", tickets="4", orders="0").but(
         {"status": {"used": {"tickets": "3"}, "hard": {"tickets": "4"}}}

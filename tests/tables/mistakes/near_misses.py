@@ -193,6 +193,8 @@ NEAR_MISSES: tuple[NearMiss, ...] = (
         "Quota",
         {"spec.timeWindows": [{"name": "weekend", "weekdays": ["Sat", "Sun"], "multiplier": 0.5}]},
     ),
+    near("the greatest multiplier", "Quota", {"spec.timeWindows[0].multiplier": 1_000_000}),
+    near("the greatest multiplier as text", "Quota", {"spec.timeWindows[0].multiplier": "1000000"}),
     near("a window that closes everything", "Quota", {"spec.timeWindows[0].multiplier": 0}),
     near(
         "a window with limits of its own",

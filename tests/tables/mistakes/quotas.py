@@ -188,6 +188,18 @@ QUOTAS = (
         says="a number such as 0.5 or 2, not less than zero",
     ),
     created("a negative multiplier as a number", "Quota", {"spec.timeWindows[0].multiplier": -0.5}),
+    created(
+        "a multiplier too large, as text",
+        "Quota",
+        {"spec.timeWindows[0].multiplier": "1000000.5"},
+        says="not more than 1000000",
+    ),
+    created(
+        "a multiplier too large, as a number",
+        "Quota",
+        {"spec.timeWindows[0].multiplier": 1e300},
+        says="1000000",
+    ),
     created("a multiplier that is a yes", "Quota", {"spec.timeWindows[0].multiplier": True}),
     created("a multiplier that is a list", "Quota", {"spec.timeWindows[0].multiplier": [2]}),
     created(

@@ -42,8 +42,10 @@ class Quotas:
 
     async def _turn(self, key: Key, now: datetime) -> Plan:
         quota = self._quotas.reader.get(key)
-        if quota is None or quota.metadata.deletion_timestamp is not None:
+        if quota is None:
             return NOTHING
+        if quota.metadata.deletion_timestamp is not None:
+            return quotaplan.ending(quota)
         version = 0 if ledger.is_open(quota) else await self._newest_ticket()
         never_made = await self._never_made(quota, now)
         view = self._counting.view

@@ -104,7 +104,7 @@ def _written(
     )
     grant = picture.granting([_creation(picture, node, firing) for node in work.bare])
     found = _found(picture, posts, work, times, firing)
-    found = findings.with_shortage(found, grant.short)
+    found = findings.with_shortage(found, grant)
     status, next_at = orderstatus.status_of(
         msgspec.structs.replace(order, status=booked), picture.tickets, found, now
     )

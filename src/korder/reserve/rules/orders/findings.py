@@ -20,6 +20,7 @@ from korder.api.reserve import (
 from korder.reserve.rules.orders import schedule, strategies, template, ticketstate
 from korder.reserve.rules.orders.accounting import Account
 from korder.reserve.rules.orders.firings import Timetable
+from korder.reserve.rules.orders.granting import Grant
 from korder.reserve.rules.orders.orderstatus import Findings
 
 
@@ -64,12 +65,15 @@ def of_pools(
     )
 
 
-def with_shortage(found: Findings, short: str) -> Findings:
+def with_shortage(found: Findings, grant: Grant) -> Findings:
     """What is found besides that a quota stands in the way; a roll-out then keeps the old tickets (rule 7)."""
-    if not short:
+    if grant.unsure:
+        remarks = "; ".join(each for each in (found.remarks, grant.unsure) if each)
+        found = replace(found, remarks=remarks)
+    if not grant.short:
         return found
-    blocked = f"the old tickets stay: {short}" if found.rolling else found.blocked
-    return replace(found, short=short, blocked=blocked)
+    blocked = f"the old tickets stay: {grant.short}" if found.rolling else found.blocked
+    return replace(found, short=grant.short, blocked=blocked)
 
 
 def of_failure(order: Order, why: str) -> Findings:

@@ -18,9 +18,10 @@ class Grant:
     Attributes:
         made: The tickets that may be made.
         charges: What must be written before, one after the other.
-        short: Why the others may not, if there are others.
+        short: Which limit the others would break, if there are others.
         look_at: When to ask again, if nothing else happens before.
         told: What there is to be told of the quotas that were charged.
+        unsure: Why nobody can say yet whether the others may.
     """
 
     made: tuple[Create, ...]
@@ -28,6 +29,7 @@ class Grant:
     short: str = ""
     look_at: datetime | None = None
     told: tuple[Notice, ...] = ()
+    unsure: str = ""
 
 
 Granting = Callable[[Sequence[Create]], Grant]

@@ -211,7 +211,7 @@ def _written(picture: Picture, books: Books) -> Plan:
     if books.removed:
         found = replace(found, busy=True)
     grant = picture.granting([] if order.spec.paused else _creations(picture, books))
-    found = findings.with_shortage(found, grant.short)
+    found = findings.with_shortage(found, grant)
     status, next_at = orderstatus.status_of(booked, picture.tickets, found, now)
     written = orderstatus.report(order, status)
     said = (*books.times.notices, *findings.warnings(order, books.times))

@@ -14,7 +14,9 @@ from korder.api.plan import EventType, Notice, Plan
 from korder.api.reserve import ORDERS, Order, OrderCondition, OrderReason
 from korder.reserve.rules.orders import orderstatus
 
-SOONEST, LATEST = timedelta(seconds=1), timedelta(seconds=60)
+SOONEST, LATEST = timedelta(seconds=1), timedelta(seconds=300)
+"""The pauses before another try. The longest is longer than a ticket counts ahead in quotas after a try (two minutes, decision 0020): in
+between others get the room that is held for nothing."""
 _LONGEST_MESSAGE = 1_024
 
 

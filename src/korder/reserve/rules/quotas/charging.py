@@ -3,11 +3,12 @@
 `controllers.orders` asks it for every batch of tickets that an order wants to make. One write for each quota enters the whole batch, with
 the version that was read, before every attempt to make it. The writes go one after the other in the order of the quotas' names: whoever waits for room in a
 later quota holds only earlier ones, so no two wait for each other. What was entered before is not charged twice, whoever did it.
-No more orders are served than `orders` allows: those that have tickets or entries, and then the oldest there are.
+No more orders are served than `orders` allows: those that have tickets or entries, and then the oldest there are. A quota that means
+an order by its labels and not its tickets has no entries of it: there the oldest are served.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -17,7 +18,7 @@ from korder.api import codec, quantity, resources
 from korder.api.meta import JSON, Key, controller_of, key_of
 from korder.api.plan import Create, Notice, Patch
 from korder.api.quantity import Quantity
-from korder.api.quota import MOST_PENDING, ORDERS_KEY, PendingTicket, Quota
+from korder.api.quota import MOST_PENDING, ORDERS_KEY, PendingTicket, Quota, ScopeType
 from korder.api.reserve import TICKETS, Order
 from korder.api.resources import Resources
 from korder.reserve.rules.orders import strategies
@@ -28,7 +29,7 @@ from korder.reserve.rules.quotas.tally import Tally
 from korder.reserve.rules.quotas.verdict import Part, Shortfall, Use, Wish, verdict
 
 _CATCH_UP = timedelta(seconds=0.25)
-"""How long to wait for a cache that is behind, or a ledger that is not open or full."""
+"""How long to wait for a cache that is behind or has not shown a namespace, or a ledger that is not open or full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +98,15 @@ def grant(
     made: list[Create] = []
     for step in wanted:
         ticket = _read(step)
-        quotas = view.tally.applying(ticket.key.namespace, ticket.labels)
-        unready = [each for each in quotas if _is_unready(each, view, sheets)]
-        if unready:
-            names = frozenset(each.metadata.name for each in unready)
-            told = f"quota {', '.join(sorted(names))} is being counted"
-            return _granted(view, made, sheets, now, told, now + _CATCH_UP), names
+        if not view.tally.is_placed(ticket.key.namespace):
+            told = f"namespace {ticket.key.namespace} is not to be seen yet"
+            return _unsure(_granted(view, made, sheets, now), told, now), frozenset()
+        quotas = view.tally.applying(ticket.key.namespace, ticket.labels, order.metadata.labels)
+        unready = {each.metadata.name: _unready(each, view, sheets) for each in quotas}
+        told = "; ".join(f"quota {name} {why}" for name, why in unready.items() if why)
+        if told:
+            names = frozenset(name for name, why in unready.items() if why)
+            return _unsure(_granted(view, made, sheets, now), told, now), names
         due = [_sheet(each, view, sheets, now) for each in quotas]
         short = _enter(view, order, ticket, due, now)
         if short:
@@ -135,6 +139,11 @@ def _granted(
     return Grant(tuple(made), tuple(writes), short, look_at, tuple(told))
 
 
+def _unsure(granted: Grant, why: str, now: datetime) -> Grant:
+    """What is granted while nobody can say whether there is room for more."""
+    return replace(granted, unsure=why, look_at=now + _CATCH_UP)
+
+
 def _read(step: Create) -> _Wanted:
     ticket = codec.convert(cast("JSON", step.body), TICKETS.model)
     owner = controller_of(ticket)
@@ -147,13 +156,14 @@ def _read(step: Create) -> _Wanted:
     )
 
 
-def _is_unready(quota: Quota, view: View, sheets: dict[str, _Sheet]) -> bool:
+def _unready(quota: Quota, view: View, sheets: dict[str, _Sheet]) -> str:
+    """Why nothing can be entered into a ledger now; empty if it can."""
+    if not ledger.is_open(quota) or ledger.is_behind(quota, view.seen):
+        return "is being counted"
     sheet = sheets.get(quota.metadata.name)
-    return (
-        not ledger.is_open(quota)
-        or ledger.is_behind(quota, view.seen)
-        or len(sheet.entries if sheet is not None else quota.status.pending) >= MOST_PENDING
-    )
+    if len(sheet.entries if sheet is not None else quota.status.pending) >= MOST_PENDING:
+        return f"has {MOST_PENDING} tickets on their way, and no more at a time"
+    return ""
 
 
 def _sheet(quota: Quota, view: View, sheets: dict[str, _Sheet], now: datetime) -> _Sheet:
@@ -176,20 +186,33 @@ def _served(quota: Quota, tally: Tally, entries: Sequence[PendingTicket]) -> lis
     owners = {(entry.namespace, entry.owner_uid) for entry in entries if entry.owner_uid}
     served: list[set[str]] = [set() for _ in range(1 + len(quota.spec.allocation))]
     for namespace, uid in owners.union(book.served if book is not None else ()):
+        if _is_another_matter(quota, tally, uid):
+            continue
         for number in (-1, *scopes.allocations(quota.spec, tally.place(namespace))):
             served[number + 1].add(uid)
     return served
 
 
+def _is_another_matter(quota: Quota, tally: Tally, order: str) -> bool:
+    """Says whether an order is to be seen and not meant, though its tickets are; one that is not to be seen may be meant."""
+    scope = quota.spec.scope
+    if scope.type is not ScopeType.OBJECT_SELECTOR:
+        return False
+    labels = tally.labels_of_order(order)
+    return labels is not None and not scopes.selecting(scope.object_selector).matches(labels)
+
+
 def _enter(
     view: View, order: Order, ticket: _Wanted, due: Sequence[_Sheet], now: datetime
 ) -> list[Shortfall]:
-    """Enters a ticket into all ledgers, anew or once more, if all have room; otherwise into none."""
+    """Enters a ticket into all ledgers that mean it, anew or once more, if all have room; otherwise into none."""
     short = [each for sheet in due for each in _short(view, order, ticket, sheet, now)]
     if short:
         return short
     place = view.tally.place(ticket.key.namespace)
     for sheet in due:
+        if not scopes.covers(sheet.quota.spec.scope, place, ticket.labels):
+            continue
         added = sheet.missing(ticket)
         sheet.total = resources.add(sheet.total, added)
         sheet.served[0].add(ticket.owner)

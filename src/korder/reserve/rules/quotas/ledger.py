@@ -7,7 +7,7 @@ the same time never both count on the same room, though neither asks the other. 
 when the ticket of another has come and gone: such an entry counts on for its `LIFETIME`, as does one of which no ticket came.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 import msgspec
@@ -108,11 +108,17 @@ def gives_more(old: Quota, new: Quota) -> bool:
     before, after = old.status, new.status
     if old.metadata.generation != new.metadata.generation or is_open(old) != is_open(new):
         return True
-    less_used = any(
-        quantity.parse(amount) > quantity.parse(after.used.get(key, 0))
-        for key, amount in before.used.items()
+    inside = {each.name: each.used for each in after.allocation}
+    less_used = _is_less(before.used, after.used) or any(
+        _is_less(each.used, inside.get(each.name, {})) for each in before.allocation
     )
     return less_used or before.hard != after.hard or len(after.pending) < len(before.pending)
+
+
+def _is_less(before: Mapping[str, str | int], after: Mapping[str, str | int]) -> bool:
+    return any(
+        quantity.parse(amount) > quantity.parse(after.get(key, 0)) for key, amount in before.items()
+    )
 
 
 def version_after(quota: Quota, tally: Tally, kept: Iterable[PendingTicket]) -> int:

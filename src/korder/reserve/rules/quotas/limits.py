@@ -7,6 +7,7 @@ them as well. A window that nobody can read is never open, and a limit that nobo
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -108,22 +109,19 @@ def in_force(spec: QuotaSpec, instant: datetime) -> InForce:
 
 def surely_until(spec: QuotaSpec, instant: datetime) -> datetime | None:
     """Until when the same windows are surely open; None if there are none."""
-    found = (_until(window, instant) for window in spec.time_windows)
-    return min((at for at in found if at is not None), default=None)
+    return min((at for _, at in _edges(spec, instant)), default=None)
 
 
 def next_change(spec: QuotaSpec, instant: datetime) -> datetime | None:
     """When other limits will be in force; None if that cannot be foreseen."""
     now, at = in_force(spec, instant), instant
     for _ in range(_MOST_CHANGES):
-        following = surely_until(spec, at)
-        if following is None:
+        edges = _edges(spec, at)
+        if not any(_asked(window, edge) is not _asked(window, at) for window, edge in edges):
             return None
-        if in_force(spec, following) != now:
-            return following
-        if _open(spec.time_windows, following) == _open(spec.time_windows, at):
-            return None
-        at = following
+        at = min(edge for _, edge in edges)
+        if in_force(spec, at) != now:
+            return at
     return None
 
 
@@ -190,11 +188,13 @@ def _asked(window: TimeWindow, instant: datetime) -> bool:
         return False
 
 
-def _until(window: TimeWindow, instant: datetime) -> datetime | None:
-    try:
-        return windows.times_of(window).until(instant)
-    except windows.InvalidSchedule:
-        return None
+def _edges(spec: QuotaSpec, instant: datetime) -> list[tuple[TimeWindow, datetime]]:
+    """The windows that can be read, and until when each surely stays as it is."""
+    found = []
+    for window in spec.time_windows:
+        with suppress(windows.InvalidSchedule):
+            found.append((window, windows.times_of(window).until(instant)))
+    return found
 
 
 def _strictest(spoken: Iterable[Resources]) -> dict[str, Quantity]:

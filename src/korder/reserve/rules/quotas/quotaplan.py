@@ -7,12 +7,24 @@ yet to come (spec 1.9).
 from collections.abc import Collection
 from datetime import datetime
 
-from korder.api.meta import Key
-from korder.api.plan import Plan
-from korder.api.quota import Quota
+from korder.api.meta import JSON, Key, key_of
+from korder.api.plan import NOTHING, Patch, Plan
+from korder.api.quota import QUOTA_FINALIZER, QUOTAS, Quota
 from korder.reserve.rules.quotas import ledger, quotastatus
 from korder.reserve.rules.quotas.charging import View
 from korder.reserve.rules.quotas.tally import Tally
+
+
+def ending(quota: Quota) -> Plan:
+    """What is left to do for a quota that is being deleted: nobody else takes off what the original korder put on."""
+    meta = quota.metadata
+    if QUOTA_FINALIZER not in meta.finalizers:
+        return NOTHING
+    kept: list[JSON] = [each for each in meta.finalizers if each != QUOTA_FINALIZER]
+    body: JSON = {"metadata": {"finalizers": kept}}
+    return Plan().then(
+        Patch(QUOTAS, key_of(quota), body, uid=meta.uid, resource_version=meta.resource_version)
+    )
 
 
 def void(quota: Quota, tally: Tally, now: datetime) -> list[Key]:

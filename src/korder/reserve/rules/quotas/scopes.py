@@ -48,6 +48,13 @@ def allocations(spec: QuotaSpec, place: Place) -> tuple[int, ...]:
     )
 
 
+def asks_for_labels(spec: QuotaSpec) -> bool:
+    """Says whether labels of namespaces decide what a quota means or allows."""
+    return spec.scope.type is ScopeType.NAMESPACE_SELECTOR or any(
+        each.namespace_selector is not None for each in spec.allocation
+    )
+
+
 def selecting(structured: LabelSelector | None) -> Selector:
     """The selector that is meant; none selects nothing, nor does one that nobody can read."""
     if structured is None:

@@ -41,6 +41,7 @@ class Tally:
         self._changes = 0
         self._books: dict[str, Book] = {}
         self._labels: dict[str, Labels] = {}
+        self._labels_of_orders: dict[str, Labels] = {}
         self._items: dict[_Name, Item] = {}
         self._entered: dict[_Name, _Entered] = {}
         self._inhabitants: dict[str, set[_Name]] = {}
@@ -98,6 +99,16 @@ class Tally:
         """A namespace as it is labelled now."""
         return Place(namespace, self._labels.get(namespace, {}))
 
+    def is_placed(self, namespace: str) -> bool:
+        """Says whether it is known which quotas mean a namespace: its labels are to be seen, or no quota asks for any."""
+        return namespace in self._labels or not any(
+            scopes.asks_for_labels(book.quota.spec) for book in self._books.values()
+        )
+
+    def labels_of_order(self, uid: str) -> Labels | None:
+        """The labels of an order that is there."""
+        return self._labels_of_orders.get(uid)
+
     def version_of(self, ticket: Key) -> int | None:
         """The version of a ticket that is there."""
         item = self._items.get(("Ticket", *ticket))
@@ -118,9 +129,14 @@ class Tally:
         return sorted(found.values(), key=lambda quota: quota.metadata.name)
 
     def quota_changed(self, old: Quota | None, new: Quota | None) -> None:
-        """Takes in that a quota came, changed or went; a new status changes nothing that is counted."""
+        """Takes in that a quota came, changed or went; a new status changes nothing that is counted.
+
+        One that is being deleted limits nobody any more, however long others keep it.
+        """
         name = _either(old, new).metadata.name
         book = self._books.get(name)
+        if new is not None and new.metadata.deletion_timestamp is not None:
+            new = None
         if new is not None and book is not None and new.spec == book.quota.spec:
             book.quota = new
             return
@@ -156,6 +172,10 @@ class Tally:
 
     def order_changed(self, old: Order | None, new: Order | None) -> None:
         """Takes in that an order came, changed or went."""
+        if old is not None:
+            self._labels_of_orders.pop(old.metadata.uid, None)
+        if new is not None:
+            self._labels_of_orders[new.metadata.uid] = new.metadata.labels
         item = None if new is None else books.of_order(new)
         self._enter(("Order", *key_of(_either(old, new))), item)
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import groupby, islice
+import re
 from typing import Protocol
 
 from cronsim import CronSim
 
 from korder.api import duration
-from korder.api.quota import TimeWindow, Weekday
+from korder.api.quota import MOST_MULTIPLIED, TimeWindow, Weekday
 from korder.reserve.rules.orders import schedule
 from korder.reserve.rules.orders.schedule import InvalidSchedule, Schedule
 from korder.reserve.rules.quotas.calendars import DAY, Calendar, Span
@@ -25,6 +26,8 @@ __all__ = ["InvalidSchedule", "Times", "check", "times_of"]
 _MOST_FIRINGS = 5_000
 """Firings that are followed from one to the next while each comes before the end of the last."""
 _WEEK = tuple(Weekday)
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_HOURS = re.compile(r"([0-9]{1,2}):([0-9]{2})-([0-9]{1,2}):([0-9]{2})")
 
 
 class Times(Protocol):
@@ -61,8 +64,9 @@ def times_of(window: TimeWindow) -> Times:
     """When a window is open.
 
     Raises:
-        InvalidSchedule: its schedule, its hours or its zone say nothing.
+        InvalidSchedule: its schedule, its duration, its hours, its zone or its multiplier say nothing.
     """
+    _check_factor(window.multiplier)
     text = window.duration or ""
     return _times(window.schedule, text, window.time_zone, window.weekdays, window.hours or "")
 
@@ -84,8 +88,27 @@ def _times(
         return _by_weekday(zone, weekdays, hours)
     firings = schedule.parse(expression, zone)
     if length:
-        return AfterFirings(firings, duration.parse(length).timedelta)
+        return AfterFirings(firings, _positive(length))
     return _by_fields(firings)
+
+
+@lru_cache(maxsize=4096)
+def _check_factor(multiplier: str | float | None) -> None:
+    odd = isinstance(multiplier, str) and _NUMBER.fullmatch(multiplier) is None
+    if multiplier is not None and (odd or not 0 <= float(multiplier) <= MOST_MULTIPLIED):
+        told = f"multiplier must be a number from 0 to {MOST_MULTIPLIED}, not {multiplier!r}"
+        raise InvalidSchedule(told)
+
+
+def _positive(length: str) -> timedelta:
+    try:
+        found = duration.parse(length).timedelta
+    except ValueError:
+        found = timedelta(0)
+    if found <= timedelta(0):
+        told = f"duration must be longer than zero, such as 1h30m or 90s, not {length!r}"
+        raise InvalidSchedule(told)
+    return found
 
 
 def _by_fields(firings: Schedule) -> Calendar:
@@ -111,10 +134,9 @@ def _span(hours: str) -> Span:
     """The span that a text such as 22:00-06:00 means; two equal times are a whole day."""
     if not hours:
         return (0, DAY)
-    begin, end = map(_minute, hours.split("-"))
+    clocks = _HOURS.fullmatch(hours)
+    if clocks is None:
+        raise InvalidSchedule(f"hours must be two times such as 09:00-17:00, not {hours!r}")
+    hour, minute, last_hour, last_minute = map(int, clocks.groups())
+    begin, end = hour * 60 + minute, last_hour * 60 + last_minute
     return (begin, end if begin < end else end + DAY)
-
-
-def _minute(clock: str) -> int:
-    hour, _, minute = clock.partition(":")
-    return int(hour) * 60 + int(minute)

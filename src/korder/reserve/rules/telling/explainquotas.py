@@ -92,7 +92,12 @@ def week(quota: Quota, now: datetime, days: int = 7) -> Iterator[tuple[str, str,
     """The spans of the days to come: from, until, and what holds then."""
     if not quota.spec.time_windows:
         return
-    for span in timeline.spans(quota.spec, now, now + timedelta(days=days)):
+    end = now + timedelta(days=days)
+    spans = timeline.spans(quota.spec, now, end)
+    for span in spans:
         named = ", ".join(span.force.windows) or "no window"
         told = ", ".join(f"{key} {limit}" for key, limit in span.force.hard.render().items())
         yield instant.render(span.begin), instant.render(span.end), f"{named}: {told}"
+    if (told_until := spans[-1].end) < end:
+        told = "not told: the limits change too often"
+        yield instant.render(told_until), instant.render(end), told

@@ -86,7 +86,7 @@ QUOTA_LIMITS = Family(
 )
 QUOTA_USAGE = Family(
     "korder_quota_usage_ratio",
-    "The part of a limit that is used; above 1 it is exceeded.",
+    "The part of a limit that is used; above 1 it is exceeded. Of a limit of 0 it is 0, or above 1 once anything is used.",
     ("quota_name", "resource_type"),
     NANO,
 )
@@ -165,7 +165,7 @@ def of_pod(pod: Pod) -> Amounts:
 
 
 def of_quota(quota: Quota) -> Amounts:
-    """The limits of a quota, and how much of each is used; of a limit of nothing there are no parts."""
+    """The limits of a quota, and how much of each is used; where nothing is allowed, anything that is used is more than all of it."""
     amounts: Amounts = {}
     for key, limit in quota.status.hard.items():
         if key == MAX_DURATION_KEY:
@@ -173,9 +173,9 @@ def of_quota(quota: Quota) -> Amounts:
         labels = (quota.metadata.name, key)
         hard = quantity.parse(limit).nano
         amounts[QUOTA_LIMITS, labels] = hard
-        if hard:
-            used = quantity.parse(quota.status.used.get(key, 0)).nano
-            amounts[QUOTA_USAGE, labels] = used * NANO // hard
+        used = quantity.parse(quota.status.used.get(key, 0)).nano
+        beyond_nothing = NANO + used if used else 0
+        amounts[QUOTA_USAGE, labels] = used * NANO // hard if hard else beyond_nothing
     return amounts
 
 
