@@ -11,7 +11,7 @@ from tests.reserve.quotas.quotas import a_quota
 from korder.api.core import NAMESPACES
 from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
-from korder.api.quota import QUOTAS, Quota
+from korder.api.quota import QUOTAS, Enforcement, Quota
 from korder.api.reserve import ORDERS, TICKETS, Order
 from korder.kube.errors import ApiError
 from korder.net.http import Request
@@ -161,8 +161,11 @@ async def test_only_what_an_edit_adds_is_judged(here: Doors, change: JSON, fits:
         await here.client.patch(ORDERS, KEY, {"spec": change}, PatchType.MERGE)
 
 
-async def test_a_ticket_made_by_hand_is_judged(here: Doors) -> None:
-    await count(here, a_quota("q", tickets="0"))
+@pytest.mark.parametrize("enforcement", Enforcement)
+async def test_a_ticket_made_by_hand_is_judged_and_cannot_wait(
+    here: Doors, enforcement: Enforcement
+) -> None:
+    await count(here, a_quota("q", tickets="0").but({"spec": {"enforcement": enforcement}}))
     with pytest.raises(ApiError, match="exceeded quota q: tickets used 0 of 0, requested 1"):
         await here.client.create(TICKETS, a_ticket("t").in_namespace("default").json)
 

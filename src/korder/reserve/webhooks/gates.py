@@ -59,7 +59,8 @@ def orders_and_tickets(clock: Clock, counted: Counted, *, system_classes: bool) 
             judgement = _judged(wanted, question)
             if judgement.refusals:
                 return _verdict(judgement)
-            return _weighed(judgement, _short(wanted, request, counted, question.now))
+            short = _short(wanted, request, counted, question.now)
+            return _weighed(judgement, short, may_wait=isinstance(wanted, Order))
         except msgspec.ValidationError as error:
             return review.deny(str(error), code=422, reason="Invalid")
 
@@ -101,13 +102,13 @@ def _short(
     return wishes.judged(counted.tally, wish, now)
 
 
-def _weighed(judgement: Judgement, short: Sequence[Shortfall]) -> Verdict:
-    """Refuses what a quota refuses, and tells what will have to wait."""
-    refused = [str(each) for each in short if not each.waits]
+def _weighed(judgement: Judgement, short: Sequence[Shortfall], *, may_wait: bool) -> Verdict:
+    """Refuses what a quota refuses, and tells what will have to wait; only the tickets of an order can, which are yet to be made."""
+    refused = [str(each) for each in short if not (may_wait and each.waits)]
     if refused:
         told = f"exceeded {'; '.join(refused)}"
         return review.deny(told, warnings=judgement.warnings)
-    waiting = [f"tickets will wait for room: {each}" for each in short]
+    waiting = [f"the order's tickets wait for room: {each}" for each in short]
     return review.allow(warnings=(*judgement.warnings, *waiting))
 
 

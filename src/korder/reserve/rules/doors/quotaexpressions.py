@@ -152,7 +152,7 @@ ASKED = {
     "meansTickets": _means("variables.ticketLabels"),
     "hard": "has(params.status) && has(params.status.hard) ? params.status.hard : {}",
     "used": "has(params.status) && has(params.status.used) ? params.status.used : {}",
-    "refuses": f"!has(params.spec.enforcement) || params.spec.enforcement == '{Enforcement.REFUSE}'",
+    "refuses": f"!({_ORDER}) || !has(params.spec.enforcement) || params.spec.enforcement == '{Enforcement.REFUSE}'",
 }
 """What is asked, what was there before, and what the quota that is looked at says to such things."""
 
@@ -212,4 +212,4 @@ BEYOND = (
         f" + ', requested ' + string({_length('variables.ticket')})",
     ),
 )
-"""What an order or a ticket asks for that was not there before must have room in a quota that refuses."""
+"""What an order or a ticket asks for that was not there before must have room in a quota that refuses; a ticket made by hand cannot wait."""
