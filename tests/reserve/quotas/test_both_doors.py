@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, nullcontext
 import json
+import random
 
 import pytest
 from tests.reserve.doors.doors import Doors, doors
@@ -13,9 +14,12 @@ from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
 from korder.api.quota import QUOTAS, Enforcement, Quota
 from korder.api.reserve import ORDERS, TICKETS, Order
+from korder.kube.client import Client
 from korder.kube.errors import ApiError
 from korder.net.http import Request
+from korder.net.inprocess import InProcessTransport
 from korder.reserve.rules.doors.objects import Admission
+from korder.reserve.rules.doors.site import Site
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_ticket, an_order
 
@@ -231,6 +235,26 @@ async def test_a_second_quota_for_the_whole_cluster_is_refused_and_the_first_nam
     await here.client.patch(
         QUOTAS, Key("", "first"), {"spec": {"hard": {"tickets": "2"}}}, PatchType.MERGE
     )
+
+
+async def test_two_quotas_for_the_whole_cluster_that_got_in_can_both_be_changed(
+    here: Doors,
+) -> None:
+    """Two that are made at the same moment may both be let in; here the manager makes them, whom nobody judges."""
+    headers = {
+        "Authorization": f"Bearer {here.server.admin_token}",
+        "Impersonate-User": Site().manager_user,
+        "Impersonate-Group": "system:masters",
+    }
+    unjudged = Client(InProcessTransport(here.server.api.handle, headers), rng=random.Random(1))
+    for name in ("first", "second"):
+        made = await unjudged.create(QUOTAS, a_quota(name, tickets="1").json)
+        here.manager.counted.tally.quota_changed(None, made)
+    more: JSON = {"spec": {"hard": {"tickets": "2"}}}
+    for name in ("first", "second"):
+        await here.client.patch(QUOTAS, Key("", name), more, PatchType.MERGE)
+    with pytest.raises(ApiError, match="is for the whole cluster already"):
+        await here.client.create(QUOTAS, a_quota("third", tickets="1").json)
 
 
 @pytest.mark.parametrize(

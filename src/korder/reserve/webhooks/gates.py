@@ -73,7 +73,8 @@ def quotas(counted: Counted) -> Gate:
     def gate(request: AdmissionRequest) -> Verdict:
         try:
             quota = codec.convert(request.object, Quota)
-            return _verdict(soundness.judge(quota, counted.tally.quotas()))
+            others = counted.tally.quotas() if request.operation == "CREATE" else ()
+            return _verdict(soundness.judge(quota, others))
         except msgspec.ValidationError as error:
             return review.deny(str(error), code=422, reason="Invalid")
 

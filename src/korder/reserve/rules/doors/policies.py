@@ -81,7 +81,9 @@ def _of_quotas(others: Condition) -> tuple[dict[str, JSON], ...]:
     What cannot be computed is refused, unless it is only advice, as it is what they say to orders and tickets.
     """
     changes = conditions.CHANGES
-    second = _looked_at(_QUOTAS, others, changes, soundexpressions.OF_CLUSTER)
+    second = _looked_at(
+        _QUOTAS._replace(operations=("CREATE",)), others, changes, soundexpressions.OF_CLUSTER
+    )
     beyond = _looked_at(_OURS, others, changes)
     return (
         *_judged(
