@@ -10,7 +10,7 @@ from tests.reserve.doors.doors import Doors, doors
 from tests.reserve.quotas.quotas import a_quota
 
 from korder.api.core import NAMESPACES
-from korder.api.meta import JSON, Key
+from korder.api.meta import JSON, Key, Kind, Object
 from korder.api.plan import PatchType
 from korder.api.quota import QUOTAS, Enforcement, Quota
 from korder.api.reserve import ORDERS, TICKETS, Order
@@ -205,6 +205,16 @@ async def test_only_what_an_edit_adds_is_judged(here: Doors, change: JSON, fits:
     )
     with refused:
         await here.client.patch(ORDERS, KEY, {"spec": change}, PatchType.MERGE)
+
+
+async def test_scaling_that_a_door_cannot_judge_is_left_to_the_ledger(here: Doors) -> None:
+    """A policy sees no order in a Scale, and a webhook knows none that is not shown to it yet."""
+    await count(here, a_quota("q", tickets="2"))
+    assert await refusal(here, wanting()) == ""
+    scales = Kind(ORDERS.group, ORDERS.version, ORDERS.kind, ORDERS.plural, Object)
+    five: JSON = {"spec": {"replicas": 5}}
+    await here.client.patch(scales, KEY, five, PatchType.MERGE, subresource="scale")
+    assert (await here.client.get(ORDERS, KEY)).spec.replicas == 5
 
 
 @pytest.mark.parametrize("enforcement", Enforcement)
