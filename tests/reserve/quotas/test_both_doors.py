@@ -145,7 +145,7 @@ async def refusal(here: Doors, order: Builder[Order]) -> str:
         pytest.param({"orders": "0"}, "orders used 0 of 0, requested 1", id="orders"),
         pytest.param({"tickets": "1"}, "tickets used 0 of 1, requested 2", id="tickets"),
         pytest.param(
-            {"reserved.cpu": "900m"}, "reserved.cpu used 0 of 900m, requested 1", id="reserved.cpu"
+            {"reserved.cpu": "900m"}, "reserved.cpu used 0 of 900m, requested ", id="reserved.cpu"
         ),
         pytest.param({"max-duration": "30m"}, "max-duration is 30m", id="max-duration"),
     ],
@@ -224,6 +224,24 @@ async def test_a_ticket_made_by_hand_is_judged_and_cannot_wait(
     await count(here, a_quota("q", tickets="0").but({"spec": {"enforcement": enforcement}}))
     with pytest.raises(ApiError, match="exceeded quota q: tickets used 0 of 0, requested 1"):
         await here.client.create(TICKETS, a_ticket("t").in_namespace("default").json)
+
+
+@pytest.mark.parametrize("here", [Admission.POLICY], indirect=True)
+async def test_a_policy_names_count_and_request_since_it_can_print_no_sum(here: Doors) -> None:
+    await count(here, a_quota("q", reserved_memory="1Gi"))
+
+    def holding(replicas: int, memory: str) -> Builder[Order]:
+        requests: JSON = {"cpu": None, "memory": memory}
+        return wanting(replicas).but(
+            {"spec": {"template": {"spec": {"resources": {"requests": requests}}}}}
+        )
+
+    said = "reserved.memory used 0 of 1Gi, requested"
+    assert (await refusal(here, holding(3, "900Mi"))).endswith(f"{said} 3 x 900Mi")
+    assert (await refusal(here, holding(1, "2Gi"))).endswith(f"{said} 2Gi")
+    assert await refusal(here, holding(2, "500Mi")) == ""
+    with pytest.raises(ApiError, match=f"{said} 5 x 500Mi instead of 2 x 500Mi$"):
+        await here.client.patch(ORDERS, KEY, {"spec": {"replicas": 5}}, PatchType.MERGE)
 
 
 async def test_an_order_without_a_strategy_is_judged_like_any_other(here: Doors) -> None:

@@ -121,6 +121,17 @@ _OF_RESOURCE = (
     f"{_number('variables.requests[name]')} * double(variables.count)"
     f" - (name in variables.requested ? {_number('variables.requested[name]')} : 0.0) * double(variables.counted)"
 )
+
+
+def _each(count: str, requests: str) -> str:
+    """Tells what is asked in the words in which it was written."""
+    return f"({count} == 1 ? '' : string({count}) + ' x ') + string({requests}[name])"
+
+
+_WORDS = (
+    f"{_each('variables.count', 'variables.requests')} + (name in variables.requested && !({_NEW})"
+    f" ? ' instead of ' + {_each('variables.counted', 'variables.requested')} : '')"
+)
 _HELD = f"('{RESERVED_PREFIX}' + name)"
 _FITS = (
     f"!({_HELD} in variables.hard) || {_OF_RESOURCE} <= 0.0 || {_room(_HELD, f'({_OF_RESOURCE})')}"
@@ -131,7 +142,7 @@ BEYOND = (
     Demand(
         f"!variables.refuses || !variables.meansTickets || variables.requests.all(name, {_FITS})",
         "a quota has no room for what the tickets reserve",
-        f"variables.requests.filter(name, !({_FITS})).map(name, {_told(_HELD, f'string({_OF_RESOURCE})')})[0]",
+        f"variables.requests.filter(name, !({_FITS})).map(name, {_told(_HELD, _WORDS)})[0]",
     ),
     Demand(
         f"!variables.meansTickets || !('{MAX_DURATION_KEY}' in variables.hard)"
