@@ -7,6 +7,7 @@ import random
 
 import pytest
 from tests.reserve.doors.doors import Doors, doors
+from tests.reserve.quotas.nonsense import NONSENSE, SENSE
 from tests.reserve.quotas.quotas import a_quota
 
 from korder.api.core import NAMESPACES
@@ -52,48 +53,6 @@ LEAD: dict[str, JSON] = {
     "type": "ObjectSelector",
     "objectSelector": {"matchLabels": {"tier": "lead"}},
 }
-
-
-WINDOWS: list[tuple[str, dict[str, JSON], str]] = [
-    ("an hour that never comes", {"schedule": "0 25 * * *"}, "window day: "),
-    ("a day that never comes", {"schedule": "0 0 30 2 *", "duration": "1h"}, "window day: "),
-    ("another planet", {"hours": "09:00-17:00", "timeZone": "Mars/Base"}, "zone"),
-]
-SELECTORS: list[tuple[str, JSON, str]] = [
-    ("a label with a blank", {"matchLabels": {"a b": "c"}}, "a b"),
-    ("a label of nobody", {"matchLabels": {"/a": "c"}}, "/a"),
-    ("a label with a blank value", {"matchLabels": {"a": "b c"}}, "a: "),
-    (
-        "an expression with a blank",
-        {"matchExpressions": [{"key": "a b", "operator": "Exists"}]},
-        "a b",
-    ),
-    (
-        "a label of a long domain",
-        {"matchExpressions": [{"key": f"{'a' * 254}/b", "operator": "Exists"}]},
-        "a",
-    ),
-    (
-        "an expression with a value that no label has",
-        {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b", "-c"]}]},
-        "a: ",
-    ),
-]
-
-
-def _selecting(selector: JSON) -> dict[str, dict[str, JSON]]:
-    """A selector in all places that a quota has for one."""
-    place: dict[str, JSON] = {
-        "name": "x",
-        "namespaceSelector": selector,
-        "limits": {"tickets": "1"},
-    }
-    by = {"namespaceSelector": "NamespaceSelector", "objectSelector": "ObjectSelector"}
-    scopes: dict[str, dict[str, JSON]] = {
-        f"in {field}": {"scope": {"type": type_, field: selector, "namespaces": None}}
-        for field, type_ in by.items()
-    }
-    return {**scopes, "in an allocation": {"allocation": [place]}}
 
 
 @pytest.fixture(params=list(Admission))
@@ -332,17 +291,7 @@ async def test_two_quotas_for_the_whole_cluster_that_got_in_can_both_be_changed(
             "namespaces must be given for type NamespaceList, and only then",
             id="a list of none",
         ),
-        *(
-            pytest.param(
-                {"timeWindows": [{"name": "day", "multiplier": "2", **window}]}, said, id=told
-            )
-            for told, window, said in WINDOWS
-        ),
-        *(
-            pytest.param(spec, said, id=f"{told} {where}")
-            for told, selector, said in SELECTORS
-            for where, spec in _selecting(selector).items()
-        ),
+        *(pytest.param(*each, id=told) for told, each in NONSENSE.items()),
     ],
 )
 async def test_nonsense_in_a_quota_is_answered_in_a_sentence(
@@ -356,18 +305,10 @@ async def test_nonsense_in_a_quota_is_answered_in_a_sentence(
 
 
 async def test_a_quota_with_windows_and_selectors_that_make_sense_is_let_in(here: Doors) -> None:
-    selector: JSON = {
-        "matchLabels": {f"{'a' * 253}/{'b' * 63}": "", "tier": "gold"},
-        "matchExpressions": [{"key": "a.b/c", "operator": "NotIn", "values": ["", "x_y", "Z"]}],
-    }
-    windows: JSON = [
-        {"name": "day", "schedule": "0 9-17 * * mon-fri", "timeZone": "", "multiplier": "2"},
-        {"name": "night", "hours": "22:00-06:00", "timeZone": "Europe/Berlin", "multiplier": "3"},
-    ]
-    for field, spec in _selecting(selector).items():
-        name = field.replace(" ", "-").lower()
-        quota = a_quota(name, LISTED, tickets="1").but({"spec": {"timeWindows": windows, **spec}})
-        await here.client.create(QUOTAS, quota.json)
+    for name, spec in SENSE.items():
+        await here.client.create(
+            QUOTAS, a_quota(name, LISTED, tickets="1").but({"spec": spec}).json
+        )
 
 
 async def test_what_is_only_odd_is_let_in_with_a_warning(here: Doors) -> None:

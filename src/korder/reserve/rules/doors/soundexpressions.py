@@ -20,7 +20,7 @@ OF_CLUSTER = Condition("for-the-whole-cluster", f"object.spec.scope.type == '{Sc
 
 _WINDOWS = "object.spec.timeWindows"
 _LABELS = "one.matchLabels.map(key, {'key': [key], 'values': [one.matchLabels[key]]})"
-_EXPRESSIONS = "one.matchExpressions.map(each, {'key': [each.key], 'values': has(each.values) ? each.values : []})"
+_EXPRESSIONS = "one.matchExpressions.map(each, {'key': [each.key], 'values': has(each.values) ? each.values.map(value, value) : []})"
 VARIABLES = {
     "limits": "(has(object.spec.hard) ? [object.spec.hard] : [])"
     " + (has(object.spec.timeWindows) ? object.spec.timeWindows.filter(each, has(each.hard)).map(each, each.hard) : [])"
@@ -33,7 +33,10 @@ VARIABLES = {
     " + variables.selectors.filter(one, has(one.matchExpressions) && one.matchExpressions != null)"
     f".map(one, {_EXPRESSIONS})",
 }
-"""All limits that a quota has, all its selectors, and the labels that they look for, selector by selector."""
+"""All limits that a quota has, all its selectors, and the labels that they look for, selector by selector.
+
+The compiler wants both members of a label to be lists, and knows of a list only if it was made here.
+"""
 
 
 def _wrong(key: str, holds: str, told: str) -> Demand:
