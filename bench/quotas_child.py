@@ -29,7 +29,7 @@ from korder.runtime.webhook.sources import FileSource
 async def main(folder: Path, port: int, quotas: int, tickets: int) -> None:
     """Serves until the input ends."""
     clock = SystemClock()
-    counted = Counted(crowd(quotas, tickets), tuple)
+    counted = Counted(crowd(quotas, tickets), tuple, lambda _: None)
     nobody = Client(HttpTransport(f"http://{LOOPBACK}"), rng=random.Random(0))
     gates = serving.by_path(clock, counted, system_classes=False)
     server = WebhookServer(

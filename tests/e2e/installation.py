@@ -30,7 +30,7 @@ async def korder(*args: str) -> tuple[int, str, str]:
 async def install(plane: ControlPlane, *flags: str) -> str:
     """Installs korder and says what was told."""
     code, out, err = await korder("install", "--kubeconfig", str(plane.kubeconfig()), *flags)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, ""), err
     return out
 
 

@@ -22,7 +22,7 @@ import yaml
 
 from korder.api import conditions, instant, quantity
 from korder.api.core import NAMESPACES, PODS
-from korder.api.meta import JSON, Key
+from korder.api.meta import JSON, Key, Kind, Object
 from korder.api.quota import QUOTAS, QuotaCondition
 from korder.api.reserve import (
     ORDERS,
@@ -114,6 +114,23 @@ async def test_s30_the_manifest_of_the_readme_limits_a_team_until_it_moves_away(
         await stage.until(QUOTAS, "team-quota", nothing)
     finally:
         await stage.delete(QUOTAS, "team-quota")
+
+
+async def test_s30_scaling_is_judged_as_the_edit_that_it_is(stage: Stage) -> None:
+    await limit(stage, a_quota(stage.name, here(stage), tickets="2"))
+    await stage.put(stage.order("o", 1))
+    scales = Kind(ORDERS.group, ORDERS.version, ORDERS.kind, ORDERS.plural, Object)
+
+    async def scale(replicas: int) -> None:
+        body: JSON = {"spec": {"replicas": replicas}}
+        key = Key(stage.name, "o")
+        await stage.client.patch(scales, key, body, subresource="scale", dry_run=True)
+
+    told = await refusal(lambda: scale(5))
+    assert f"exceeded quota {stage.name}: tickets used " in told
+    assert "of 2, requested 4" in told
+    await scale(2)
+    await scale(0)
 
 
 async def test_s31_what_is_used_adds_up_exactly_and_dry_runs_add_nothing_s20(stage: Stage) -> None:

@@ -7,6 +7,7 @@ where they are installed.
 from dataclasses import dataclass
 
 from korder.api.core import NODES
+from korder.api.reserve import ORDERS
 from korder.reserve.controllers.claims import Claims
 from korder.reserve.controllers.counting import Counting
 from korder.reserve.controllers.handovers import HandOvers
@@ -63,4 +64,5 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> Counted:
     HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods, guardians))
     Pretenders(manager)
     Measuring(manager)
-    return Counted(counting.tally, manager.informers.of(NODES).reader.all)
+    nodes, orders = manager.informers.of(NODES).reader, manager.informers.of(ORDERS).reader
+    return Counted(counting.tally, nodes.all, orders.get)

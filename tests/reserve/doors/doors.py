@@ -11,7 +11,7 @@ from korder.api.core import SERVICE_ACCOUNTS, Node
 from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
 from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
-from korder.api.reserve import DEFINITIONS
+from korder.api.reserve import DEFINITIONS, Order
 from korder.embedded.apiserver.admission.webhooks import Endpoint
 from korder.kube import served
 from korder.kube.client import Client
@@ -39,10 +39,11 @@ class Manager:
     clock: Clock
     up: bool = True
     nodes: list[Node] = field(default_factory=list)
+    orders: dict[Key, Order] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.counted = Counted(Tally(), lambda: self.nodes)
+        self.counted = Counted(Tally(), lambda: self.nodes, self.orders.get)
         metrics = GateMetrics(CollectorRegistry())
         self._gates = {
             f"/{name}": gate.mount(name, each, metrics, self.clock)

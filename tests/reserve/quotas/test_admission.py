@@ -6,7 +6,7 @@ import pytest
 from tests.reserve.doors.doors import Doors, doors
 from tests.reserve.quotas.quotas import a_quota
 
-from korder.api.meta import JSON, Key
+from korder.api.meta import JSON, Key, Kind, Object
 from korder.api.plan import PatchType
 from korder.api.quota import QUOTAS, Quota
 from korder.api.reserve import ORDERS, TICKETS, Order
@@ -14,6 +14,10 @@ from korder.kube.errors import Forbidden, Invalid
 from korder.reserve.rules.doors.objects import Admission
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_node, a_ticket, an_order
+
+KEY = Key("default", "o")
+SCALES = Kind(ORDERS.group, ORDERS.version, ORDERS.kind, ORDERS.plural, Object)
+"""Orders, of which only the names are read in answers."""
 
 
 @pytest.fixture
@@ -38,7 +42,7 @@ async def make(here: Doors, order: Builder[Order]) -> None:
 
 
 async def edit(here: Doors, spec: dict[str, JSON]) -> None:
-    await here.client.patch(ORDERS, Key("default", "o"), {"spec": spec}, PatchType.MERGE)
+    await here.client.patch(ORDERS, KEY, {"spec": spec}, PatchType.MERGE)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +87,24 @@ async def test_only_what_an_edit_adds_is_judged(here: Doors) -> None:
         await edit(here, {"template": {"spec": {"duration": "50m"}}})
     with pytest.raises(Forbidden, match=r"reserved\.cpu used 0 of 100m, requested 200m"):
         await edit(here, {"template": {"spec": {"resources": {"requests": {"cpu": "600m"}}}}})
+
+
+async def scale(here: Doors, replicas: int) -> None:
+    body: JSON = {"spec": {"replicas": replicas}}
+    await here.client.patch(SCALES, KEY, body, PatchType.MERGE, subresource="scale")
+
+
+async def test_scaling_an_order_is_judged_as_the_edit_that_it_is(here: Doors) -> None:
+    await make(here, wanting(2))
+    here.manager.orders[KEY] = await here.client.get(ORDERS, KEY)
+    count(here, a_quota("q", tickets="2", reserved_cpu="1"))
+    with pytest.raises(Forbidden) as refusal:
+        await scale(here, 5)
+    assert "tickets used 0 of 2, requested 3" in refusal.value.message
+    assert "reserved.cpu used 0 of 1, requested 1500m" in refusal.value.message
+    await scale(here, 4)
+    await scale(here, 0)
+    await scale(here, 2)
 
 
 async def test_a_ticket_made_by_hand_is_judged_and_so_is_its_extension(here: Doors) -> None:

@@ -3,19 +3,24 @@
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, nullcontext
 import json
+import random
 
 import pytest
 from tests.reserve.doors.doors import Doors, doors
+from tests.reserve.quotas.nonsense import NONSENSE, SENSE
 from tests.reserve.quotas.quotas import a_quota
 
 from korder.api.core import NAMESPACES
-from korder.api.meta import JSON, Key
+from korder.api.meta import JSON, Key, Kind, Object
 from korder.api.plan import PatchType
-from korder.api.quota import QUOTAS, Quota
+from korder.api.quota import QUOTAS, Enforcement, Quota
 from korder.api.reserve import ORDERS, TICKETS, Order
+from korder.kube.client import Client
 from korder.kube.errors import ApiError
 from korder.net.http import Request
+from korder.net.inprocess import InProcessTransport
 from korder.reserve.rules.doors.objects import Admission
+from korder.reserve.rules.doors.site import Site
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_ticket, an_order
 
@@ -99,7 +104,7 @@ async def refusal(here: Doors, order: Builder[Order]) -> str:
         pytest.param({"orders": "0"}, "orders used 0 of 0, requested 1", id="orders"),
         pytest.param({"tickets": "1"}, "tickets used 0 of 1, requested 2", id="tickets"),
         pytest.param(
-            {"reserved.cpu": "900m"}, "reserved.cpu used 0 of 900m, requested 1", id="reserved.cpu"
+            {"reserved.cpu": "900m"}, "reserved.cpu used 0 of 900m, requested ", id="reserved.cpu"
         ),
         pytest.param({"max-duration": "30m"}, "max-duration is 30m", id="max-duration"),
     ],
@@ -161,10 +166,41 @@ async def test_only_what_an_edit_adds_is_judged(here: Doors, change: JSON, fits:
         await here.client.patch(ORDERS, KEY, {"spec": change}, PatchType.MERGE)
 
 
-async def test_a_ticket_made_by_hand_is_judged(here: Doors) -> None:
-    await count(here, a_quota("q", tickets="0"))
+async def test_scaling_that_a_door_cannot_judge_is_left_to_the_ledger(here: Doors) -> None:
+    """A policy sees no order in a Scale, and a webhook knows none that is not shown to it yet."""
+    await count(here, a_quota("q", tickets="2"))
+    assert await refusal(here, wanting()) == ""
+    scales = Kind(ORDERS.group, ORDERS.version, ORDERS.kind, ORDERS.plural, Object)
+    five: JSON = {"spec": {"replicas": 5}}
+    await here.client.patch(scales, KEY, five, PatchType.MERGE, subresource="scale")
+    assert (await here.client.get(ORDERS, KEY)).spec.replicas == 5
+
+
+@pytest.mark.parametrize("enforcement", Enforcement)
+async def test_a_ticket_made_by_hand_is_judged_and_cannot_wait(
+    here: Doors, enforcement: Enforcement
+) -> None:
+    await count(here, a_quota("q", tickets="0").but({"spec": {"enforcement": enforcement}}))
     with pytest.raises(ApiError, match="exceeded quota q: tickets used 0 of 0, requested 1"):
         await here.client.create(TICKETS, a_ticket("t").in_namespace("default").json)
+
+
+@pytest.mark.parametrize("here", [Admission.POLICY], indirect=True)
+async def test_a_policy_names_count_and_request_since_it_can_print_no_sum(here: Doors) -> None:
+    await count(here, a_quota("q", reserved_memory="1Gi"))
+
+    def holding(replicas: int, memory: str) -> Builder[Order]:
+        requests: JSON = {"cpu": None, "memory": memory}
+        return wanting(replicas).but(
+            {"spec": {"template": {"spec": {"resources": {"requests": requests}}}}}
+        )
+
+    said = "reserved.memory used 0 of 1Gi, requested"
+    assert (await refusal(here, holding(3, "900Mi"))).endswith(f"{said} 3 x 900Mi")
+    assert (await refusal(here, holding(1, "2Gi"))).endswith(f"{said} 2Gi")
+    assert await refusal(here, holding(2, "500Mi")) == ""
+    with pytest.raises(ApiError, match=f"{said} 5 x 500Mi instead of 2 x 500Mi$"):
+        await here.client.patch(ORDERS, KEY, {"spec": {"replicas": 5}}, PatchType.MERGE)
 
 
 async def test_an_order_without_a_strategy_is_judged_like_any_other(here: Doors) -> None:
@@ -186,6 +222,26 @@ async def test_a_second_quota_for_the_whole_cluster_is_refused_and_the_first_nam
     await here.client.patch(
         QUOTAS, Key("", "first"), {"spec": {"hard": {"tickets": "2"}}}, PatchType.MERGE
     )
+
+
+async def test_two_quotas_for_the_whole_cluster_that_got_in_can_both_be_changed(
+    here: Doors,
+) -> None:
+    """Two that are made at the same moment may both be let in; here the manager makes them, whom nobody judges."""
+    headers = {
+        "Authorization": f"Bearer {here.server.admin_token}",
+        "Impersonate-User": Site().manager_user,
+        "Impersonate-Group": "system:masters",
+    }
+    unjudged = Client(InProcessTransport(here.server.api.handle, headers), rng=random.Random(1))
+    for name in ("first", "second"):
+        made = await unjudged.create(QUOTAS, a_quota(name, tickets="1").json)
+        here.manager.counted.tally.quota_changed(None, made)
+    more: JSON = {"spec": {"hard": {"tickets": "2"}}}
+    for name in ("first", "second"):
+        await here.client.patch(QUOTAS, Key("", name), more, PatchType.MERGE)
+    with pytest.raises(ApiError, match="is for the whole cluster already"):
+        await here.client.create(QUOTAS, a_quota("third", tickets="1").json)
 
 
 @pytest.mark.parametrize(
@@ -235,6 +291,7 @@ async def test_a_second_quota_for_the_whole_cluster_is_refused_and_the_first_nam
             "namespaces must be given for type NamespaceList, and only then",
             id="a list of none",
         ),
+        *(pytest.param(*each, id=told) for told, each in NONSENSE.items()),
     ],
 )
 async def test_nonsense_in_a_quota_is_answered_in_a_sentence(
@@ -245,6 +302,13 @@ async def test_nonsense_in_a_quota_is_answered_in_a_sentence(
         await here.client.create(QUOTAS, quota.json)
     assert said in refused.value.message
     assert len(refused.value.message) < 700
+
+
+async def test_a_quota_with_windows_and_selectors_that_make_sense_is_let_in(here: Doors) -> None:
+    for name, spec in SENSE.items():
+        await here.client.create(
+            QUOTAS, a_quota(name, LISTED, tickets="1").but({"spec": spec}).json
+        )
 
 
 async def test_what_is_only_odd_is_let_in_with_a_warning(here: Doors) -> None:

@@ -1,6 +1,6 @@
 """The gates of pods, orders, tickets and quotas: from the review of an API server to a verdict of the rules, and back.
 
-`serving` puts them behind the webhook server. They read nothing but the review and the tally of quotas that the process keeps up anyway, and
+`serving` puts them behind the webhook server. They read nothing but the review and what the process keeps up anyway, and
 write nothing, so they answer in a millisecond, the same for a dry run. What a quota says here is early advice: every replica
 counts its own past, and the ledger has the last word.
 """
@@ -15,7 +15,7 @@ import msgspec
 from korder.api import codec
 from korder.api.admission import AdmissionRequest
 from korder.api.core import Node, Pod
-from korder.api.meta import JSON
+from korder.api.meta import JSON, Key
 from korder.api.quota import Quota
 from korder.api.reserve import ORDERS, SCHEDULING_GATE, Order, Ticket
 from korder.reserve.rules.doors import admission
@@ -38,16 +38,25 @@ def pods(request: AdmissionRequest) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What is counted in this process: the use of quotas, and the nodes there are."""
+    """What is known in this process: the use of quotas, the nodes there are, and each order by its key."""
 
     tally: Tally
     nodes: Callable[[], Collection[Node]]
+    order: Callable[[Key], Order | None]
 
 
 def orders_and_tickets(clock: Clock, counted: Counted, *, system_classes: bool) -> Gate:
-    """Refuses orders and tickets that nobody could serve, or that a quota has no room for."""
+    """Refuses orders and tickets that nobody could serve, or that a quota has no room for.
+
+    Who scales an order is judged as if he had edited it; an order that is not shown here yet is left to the ledger.
+    """
 
     def gate(request: AdmissionRequest) -> Verdict:
+        if request.sub_resource:
+            order = counted.order(Key(request.namespace, request.name))
+            if order is None:
+                return review.allow()
+            request = _as_edit(request, order)
         question = Question(
             clock.now(),
             _spec(request.object) or {},
@@ -59,7 +68,8 @@ def orders_and_tickets(clock: Clock, counted: Counted, *, system_classes: bool) 
             judgement = _judged(wanted, question)
             if judgement.refusals:
                 return _verdict(judgement)
-            return _weighed(judgement, _short(wanted, request, counted, question.now))
+            short = _short(wanted, request, counted, question.now)
+            return _weighed(judgement, short, may_wait=isinstance(wanted, Order))
         except msgspec.ValidationError as error:
             return review.deny(str(error), code=422, reason="Invalid")
 
@@ -72,11 +82,24 @@ def quotas(counted: Counted) -> Gate:
     def gate(request: AdmissionRequest) -> Verdict:
         try:
             quota = codec.convert(request.object, Quota)
-            return _verdict(soundness.judge(quota, counted.tally.quotas()))
+            others = counted.tally.quotas() if request.operation == "CREATE" else ()
+            return _verdict(soundness.judge(quota, others))
         except msgspec.ValidationError as error:
             return review.deny(str(error), code=422, reason="Invalid")
 
     return gate
+
+
+def _as_edit(request: AdmissionRequest, order: Order) -> AdmissionRequest:
+    """The scaling of an order, of which a review shows nothing but the numbers, as an edit of the order; none is sent as absent."""
+
+    def scaled(scale: JSON) -> JSON:
+        replicas = (_spec(scale) or {}).get("replicas", 0)
+        shown = cast("dict[str, JSON]", msgspec.to_builtins(order))
+        return {**shown, "spec": {**(_spec(shown) or {}), "replicas": replicas}}
+
+    objects = {"object": scaled(request.object), "old_object": scaled(request.old_object)}
+    return msgspec.structs.replace(request, sub_resource="", **objects)
 
 
 def _wanted(request: AdmissionRequest) -> Order | Ticket:
@@ -101,13 +124,13 @@ def _short(
     return wishes.judged(counted.tally, wish, now)
 
 
-def _weighed(judgement: Judgement, short: Sequence[Shortfall]) -> Verdict:
-    """Refuses what a quota refuses, and tells what will have to wait."""
-    refused = [str(each) for each in short if not each.waits]
+def _weighed(judgement: Judgement, short: Sequence[Shortfall], *, may_wait: bool) -> Verdict:
+    """Refuses what a quota refuses, and tells what will have to wait; only the tickets of an order can, which are yet to be made."""
+    refused = [str(each) for each in short if not (may_wait and each.waits)]
     if refused:
         told = f"exceeded {'; '.join(refused)}"
         return review.deny(told, warnings=judgement.warnings)
-    waiting = [f"tickets will wait for room: {each}" for each in short]
+    waiting = [f"the order's tickets wait for room: {each}" for each in short]
     return review.allow(warnings=(*judgement.warnings, *waiting))
 
 

@@ -93,9 +93,24 @@ _WITHIN = (
     " || !quantity(string(variables.ticket.resources.requests[name]))"
     ".isGreaterThan(quantity(string(variables.ticket.resources.limits[name]))))"
 )
-_ZONE = (
-    "zone == '' || (zone != 'Local' && timestamp('2000-06-15T12:00:00Z').getFullYear(zone) == 2000)"
+ZONE_TOLD = "timeZone must be the name of a time zone such as UTC or Europe/Berlin"
+SCHEDULE_TOLD = (
+    "must be five cron fields such as '0 2 * * 1-5' that can come true, or a word such as @daily"
 )
+
+
+def known(zone: str) -> str:
+    """Whether there is a time zone of this name."""
+    year = f"timestamp('2000-06-15T12:00:00Z').getFullYear({zone})"
+    return f"{zone} == '' || ({zone} != 'Local' && {year} == 2000)"
+
+
+def fires(schedule: str) -> str:
+    """Whether a schedule can be read and comes true some day."""
+    return (
+        f"{schedule}.matches(r'^(?:{patterns.SCHEDULE})$')"
+        f" && !{schedule}.matches(r'^(?:{patterns.NEVER})$')"
+    )
 
 
 _EVERYWHERE = "has({0}.spec.daemonSet) && {0}.spec.daemonSet"
@@ -126,13 +141,12 @@ def of_ours(*, system_classes: bool) -> tuple[Demand, ...]:
         *(() if system_classes else (classes,)),
         Demand(
             "!has(object.spec.strategy) || !has(object.spec.strategy.schedule) || object.spec.strategy.schedule == ''"
-            f" || (object.spec.strategy.schedule.matches(r'^(?:{patterns.SCHEDULE})$')"
-            f" && !object.spec.strategy.schedule.matches(r'^(?:{patterns.NEVER})$'))",
-            "spec.strategy.schedule must be five cron fields such as '0 2 * * 1-5' that can come true, or a word such as @daily",
+            f" || ({fires('object.spec.strategy.schedule')})",
+            f"spec.strategy.schedule {SCHEDULE_TOLD}",
         ),
         Demand(
-            f"variables.zones.all(zone, {_ZONE})",
-            "timeZone must be the name of a time zone such as UTC or Europe/Berlin",
+            f"variables.zones.all(zone, {known('zone')})",
+            ZONE_TOLD,
         ),
         *kept,
         Demand(

@@ -21,7 +21,7 @@ _SECONDS = 5
 def webhooks(place: Site) -> tuple[dict[str, JSON], ...]:
     """Both configurations."""
     of_pods = _rule("", "v1", ("CREATE",), ("pods",))
-    of_ours = _rule(GROUP, VERSION, ("CREATE", "UPDATE"), ("orders", "tickets"))
+    of_ours = _rule(GROUP, VERSION, ("CREATE", "UPDATE"), ("orders", "orders/scale", "tickets"))
     of_quotas = _rule(GROUP, VERSION, ("CREATE", "UPDATE"), ("quotas",), "Cluster")
     required = [conditions.not_by(place.manager_user), conditions.MUST]
     preferred = [conditions.not_by(place.manager_user), conditions.MAY]

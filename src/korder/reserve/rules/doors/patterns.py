@@ -1,6 +1,6 @@
 """What `requests` and `schedule` read, as patterns for expressions that cannot call them.
 
-Only `expressions` uses them. They are written for RE2, which API servers use: no possessive quantifiers, no looking ahead. Tests put the
+Only `expressions` and `soundexpressions` use them. They are written for RE2, which API servers use: no possessive quantifiers, no looking ahead. Tests put the
 same texts to the patterns and to the rules.
 """
 
@@ -15,15 +15,16 @@ ORDER = f"(?:{_name(63)}/)?{_name(253)}"
 
 _BLANK = r"[ \t\r\n]*"
 _WORD = "[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-_KEY = rf"(?:{_LABEL}(?:\.{_LABEL})*/)?{_WORD}"
-_VALUE = f"(?:{_WORD})?"
-_VALUES = rf"{_VALUE}(?:{_BLANK},{_BLANK}{_VALUE})*"
+KEY = rf"(?:{_LABEL}(?:\.{_LABEL})*/)?{_WORD}"
+VALUE = f"(?:{_WORD})?"
+"""The key of a label, whose prefix has at most 253 characters, and its value."""
+_VALUES = rf"{VALUE}(?:{_BLANK},{_BLANK}{VALUE})*"
 _COMPARED = (
-    rf"(?:{_BLANK}(?:==?|!=){_BLANK}{_VALUE}"
+    rf"(?:{_BLANK}(?:==?|!=){_BLANK}{VALUE}"
     rf"|{_BLANK}[<>]{_BLANK}[+-]?[0-9]+"
     rf"|[ \t\r\n]+(?:in|notin){_BLANK}\({_BLANK}{_VALUES}{_BLANK}\))?"
 )
-_REQUIREMENT = rf"{_BLANK}(?:!{_BLANK}{_KEY}|{_KEY}{_COMPARED}){_BLANK}"
+_REQUIREMENT = rf"{_BLANK}(?:!{_BLANK}{KEY}|{KEY}{_COMPARED}){_BLANK}"
 _SELECTOR = f"{_REQUIREMENT}(?:,{_REQUIREMENT})*"
 TICKET = rf"(?:name:)?{_name(253)}|group:(?s:\S(?:.*\S)?)|selector:{_SELECTOR}"
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from korder.api.meta import JSON
 from korder.api.quota import QUOTAS
 from korder.api.reserve import GROUP, SCHEDULING_GATE, VERSION
-from korder.reserve.rules.doors import conditions, expressions, quotaexpressions
+from korder.reserve.rules.doors import conditions, expressions, quotaexpressions, soundexpressions
 from korder.reserve.rules.doors.conditions import Condition
 from korder.reserve.rules.doors.expressions import Demand
 from korder.reserve.rules.doors.site import Site, meta
@@ -81,27 +81,29 @@ def _of_quotas(others: Condition) -> tuple[dict[str, JSON], ...]:
     What cannot be computed is refused, unless it is only advice, as it is what they say to orders and tickets.
     """
     changes = conditions.CHANGES
-    second = _looked_at(_QUOTAS, others, changes, quotaexpressions.OF_CLUSTER)
+    second = _looked_at(
+        _QUOTAS._replace(operations=("CREATE",)), others, changes, soundexpressions.OF_CLUSTER
+    )
     beyond = _looked_at(_OURS, others, changes)
     return (
         *_judged(
             "korder-quotas",
             _looked_at(_QUOTAS, others, changes),
-            quotaexpressions.OF_QUOTAS,
-            variables=quotaexpressions.LIMITS,
+            soundexpressions.OF_QUOTAS,
+            variables=soundexpressions.VARIABLES,
         ),
         *_judged(
             "korder-quotas-advice",
             _looked_at(_QUOTAS, others, changes),
-            quotaexpressions.ADVICE_ON_QUOTAS,
+            soundexpressions.ADVICE_ON_QUOTAS,
             "Warn",
             "Ignore",
-            variables=quotaexpressions.LIMITS,
+            variables=soundexpressions.VARIABLES,
         ),
         *_judged(
             "korder-quotas-once",
             {**_SHOWN_QUOTAS, **second},
-            quotaexpressions.ONE_FOR_THE_CLUSTER,
+            soundexpressions.ONE_FOR_THE_CLUSTER,
             paramRef=_ALL,
         ),
         *_judged(

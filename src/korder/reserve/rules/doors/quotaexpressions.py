@@ -1,4 +1,4 @@
-"""What quotas say at the door, in CEL: to quotas themselves, and to orders and tickets that go beyond one.
+"""What quotas say at the door, in CEL, to orders and tickets that go beyond one.
 
 `policies` makes admission policies of it, where no webhook is asked. A policy is shown every quota as its parameter, with what its status said
 last: that is a breath old, as the count of a webhook's replica is, and the ledger has the last word here as there. CEL cannot multiply
@@ -15,77 +15,7 @@ from korder.api.quota import (
     ScopeType,
 )
 from korder.api.reserve import DEFAULT_DURATION
-from korder.reserve.rules.doors.conditions import Condition
 from korder.reserve.rules.doors.expressions import Demand
-
-OF_CLUSTER = Condition("for-the-whole-cluster", f"object.spec.scope.type == '{ScopeType.CLUSTER}'")
-"""Quotas of which there can be only one."""
-
-LIMITS = {
-    "limits": "(has(object.spec.hard) ? [object.spec.hard] : [])"
-    " + (has(object.spec.timeWindows) ? object.spec.timeWindows.filter(each, has(each.hard)).map(each, each.hard) : [])"
-    " + (has(object.spec.allocation) ? object.spec.allocation.map(each, each.limits) : [])",
-}
-"""All limits that a quota has."""
-
-
-def _wrong(key: str, holds: str, told: str) -> Demand:
-    """A demand on each limit, and a sentence that names the first that does not meet it."""
-    bad = f"variables.limits.map(one, one.filter(key, {key} && !({holds})).map(key, key + ' ' + string(one[key])))"
-    return Demand(
-        f"variables.limits.all(one, one.all(key, !({key}) || {holds}))",
-        told,
-        f"{bad}.filter(found, size(found) > 0)[0][0] + ': {told}'",
-    )
-
-
-_AMOUNT = f"key != '{MAX_DURATION_KEY}'"
-_COUNTED = f"(key == '{ORDERS_KEY}' || key == '{TICKETS_KEY}') && isQuantity(string(one[key]))"
-OF_QUOTAS = (
-    _wrong(
-        _AMOUNT,
-        "isQuantity(string(one[key]))",
-        "every limit but max-duration must be a quantity such as 20, 500m or 40Gi",
-    ),
-    _wrong(
-        _COUNTED,
-        "quantity(string(one[key])).isInteger()",
-        "a limit of orders or tickets must be a whole number",
-    ),
-    _wrong(
-        f"key == '{RESERVED_PREFIX}'", "false", "a limit must name a resource, such as reserved.cpu"
-    ),
-)
-
-_KNOWN = f"key == '{ORDERS_KEY}' || key == '{TICKETS_KEY}' || key == '{MAX_DURATION_KEY}' || key.startsWith('{RESERVED_PREFIX}')"
-_PARTS = "object.spec.allocation.filter(part, key in part.limits).map(part, quantity(string(part.limits[key])).asApproximateFloat())"
-_OVER = (
-    f"key != '{MAX_DURATION_KEY}' && {_PARTS}.sum()"
-    " > quantity(string(object.spec.hard[key])).asApproximateFloat() * 1.000000001"
-)
-ADVICE_ON_QUOTAS = (
-    _wrong(
-        f"!({_KNOWN})",
-        "false",
-        "limits nothing: use orders, tickets, reserved.<resource> or max-duration",
-    ),
-    Demand(
-        f"!has(object.spec.hard) || !has(object.spec.allocation) || !object.spec.hard.exists(key, {_OVER})",
-        "spec.allocation adds up to more than spec.hard allows: not everybody can use his part at the same time",
-        f"'spec.allocation: ' + object.spec.hard.filter(key, {_OVER})[0]"
-        " + ' adds up to more than spec.hard allows: not everybody can use his part at the same time'",
-    ),
-)
-"""What is odd in a quota and not wrong."""
-
-ONE_FOR_THE_CLUSTER = (
-    Demand(
-        f"params.metadata.name == object.metadata.name || params.spec.scope.type != '{ScopeType.CLUSTER}'",
-        "spec.scope.type must be another than Cluster: there is a quota for the whole cluster already",
-        "'spec.scope.type must be another than Cluster: quota ' + params.metadata.name"
-        " + ' is for the whole cluster already; change that one instead'",
-    ),
-)
 
 
 def _selects(selector: str, labels: str) -> str:
@@ -152,7 +82,7 @@ ASKED = {
     "meansTickets": _means("variables.ticketLabels"),
     "hard": "has(params.status) && has(params.status.hard) ? params.status.hard : {}",
     "used": "has(params.status) && has(params.status.used) ? params.status.used : {}",
-    "refuses": f"!has(params.spec.enforcement) || params.spec.enforcement == '{Enforcement.REFUSE}'",
+    "refuses": f"!({_ORDER}) || !has(params.spec.enforcement) || params.spec.enforcement == '{Enforcement.REFUSE}'",
 }
 """What is asked, what was there before, and what the quota that is looked at says to such things."""
 
@@ -191,6 +121,17 @@ _OF_RESOURCE = (
     f"{_number('variables.requests[name]')} * double(variables.count)"
     f" - (name in variables.requested ? {_number('variables.requested[name]')} : 0.0) * double(variables.counted)"
 )
+
+
+def _each(count: str, requests: str) -> str:
+    """Tells what is asked in the words in which it was written."""
+    return f"({count} == 1 ? '' : string({count}) + ' x ') + string({requests}[name])"
+
+
+_WORDS = (
+    f"{_each('variables.count', 'variables.requests')} + (name in variables.requested && !({_NEW})"
+    f" ? ' instead of ' + {_each('variables.counted', 'variables.requested')} : '')"
+)
 _HELD = f"('{RESERVED_PREFIX}' + name)"
 _FITS = (
     f"!({_HELD} in variables.hard) || {_OF_RESOURCE} <= 0.0 || {_room(_HELD, f'({_OF_RESOURCE})')}"
@@ -201,7 +142,7 @@ BEYOND = (
     Demand(
         f"!variables.refuses || !variables.meansTickets || variables.requests.all(name, {_FITS})",
         "a quota has no room for what the tickets reserve",
-        f"variables.requests.filter(name, !({_FITS})).map(name, {_told(_HELD, f'string({_OF_RESOURCE})')})[0]",
+        f"variables.requests.filter(name, !({_FITS})).map(name, {_told(_HELD, _WORDS)})[0]",
     ),
     Demand(
         f"!variables.meansTickets || !('{MAX_DURATION_KEY}' in variables.hard)"
@@ -212,4 +153,4 @@ BEYOND = (
         f" + ', requested ' + string({_length('variables.ticket')})",
     ),
 )
-"""What an order or a ticket asks for that was not there before must have room in a quota that refuses."""
+"""What an order or a ticket asks for that was not there before must have room in a quota that refuses; a ticket made by hand cannot wait."""

@@ -90,7 +90,7 @@ def _allocations(quota: Quota, force: InForce, use: Use) -> Iterator[AllocationS
 
 
 def _judged(quota: Quota, status: QuotaStatus, beyond: Sequence[str], now: datetime) -> QuotaStatus:
-    wrong = [each.message for each in soundness.wrongs(quota.spec)]
+    wrong = [f"{each.field}: {each.message}" for each in soundness.wrongs(quota.spec)]
     verdicts = (
         (
             QuotaCondition.READY,

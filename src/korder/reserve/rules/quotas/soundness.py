@@ -24,7 +24,10 @@ _WHOLE = (ORDERS_KEY, TICKETS_KEY)
 
 
 def judge(quota: Quota, others: Iterable[Quota]) -> Judgement:
-    """Refuses a quota that says nothing or says it a second time, and warns of one that will surprise."""
+    """Refuses a quota that says nothing or says it a second time, and warns of one that will surprise.
+
+    `others` are those that a new quota joins; what is there already may be changed though there are two for the whole cluster.
+    """
     spec = quota.spec
     refusals = (*wrongs(spec), *_second(quota, others))
     if refusals:

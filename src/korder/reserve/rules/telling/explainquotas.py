@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from korder.api import conditions, duration, instant, quantity
-from korder.api.quota import MAX_DURATION_KEY, Quota, QuotaCondition, ScopeType
+from korder.api.quota import MAX_DURATION_KEY, Enforcement, Quota, QuotaCondition, ScopeType
 from korder.reserve.rules.quotas import ledger, limits, timeline
 from korder.reserve.rules.quotas.soundness import wrongs
 from korder.reserve.rules.telling.explaining import Explanation, shortened
@@ -19,6 +19,10 @@ Row = tuple[str, str, str, str, str]
 
 
 TITLES = ("QUOTA", "LIMIT", "USED", "HARD", "PART")
+_BEYOND = {
+    Enforcement.REFUSE: "refuses what goes beyond",
+    Enforcement.WAIT: "lets what goes beyond wait",
+}
 
 
 def explain(quota: Quota, now: datetime) -> Explanation:
@@ -27,7 +31,7 @@ def explain(quota: Quota, now: datetime) -> Explanation:
     facts = [f"Tickets that are charged before they are made: {waiting}."] if waiting else []
     if not ledger.is_open(quota):
         facts.append("It does not count yet: does `korder manager` run?")
-    facts += [f"Nobody can read {each.field}: it {each.message}." for each in wrongs(quota.spec)]
+    facts += [f"Nobody can read {each.field}: {each.message}." for each in wrongs(quota.spec)]
     told = standing(quota, now)
     return Explanation(f"It {told}.", tuple(facts), TITLES, shortened(rows(quota, now)))
 
@@ -61,7 +65,7 @@ def standing(quota: Quota, now: datetime) -> str:
     """Whom a quota means, what it does, which windows are open, and what comes next."""
     spec = quota.spec
     force = limits.in_force(spec, now)
-    told = [_scope(quota), f"{spec.enforcement.value.lower()}s what goes beyond"]
+    told = [_scope(quota), _BEYOND[spec.enforcement]]
     if force.windows:
         told.append(f"window {', '.join(force.windows)} is open")
     following = limits.next_change(spec, now)
