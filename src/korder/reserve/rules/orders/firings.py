@@ -76,6 +76,14 @@ def closes(order: Order, firing: datetime) -> datetime:
     return firing + strategies.hold(order.spec.template.spec)
 
 
+def only_close(order: Order) -> datetime | None:
+    """When the one window closes of an order that never fires and whose template has a fixed start; None if it is always open."""
+    spec = order.spec.template.spec
+    if strategies.of(order).type is not StrategyType.ONE_TIME or spec.starts_at is None:
+        return None
+    return closes(order, spec.starts_at)
+
+
 def _since(order: Order, now: datetime) -> datetime:
     """The instant after which a firing counts."""
     strategy, before = strategies.of(order), order.status.last_schedule_time

@@ -130,10 +130,14 @@ def _reckoned(picture: Picture) -> list[Account]:
 
 
 def _refreshed(picture: Picture, accounts: list[Account], times: Timetable) -> list[Account]:
-    """Follows the number of replicas and the firing that is due."""
+    """Follows the number of replicas and the firing that is due; after its only window an order has no pool any more."""
     order, strategy = picture.order, strategies.of(picture.order)
     replicas = order.spec.replicas
-    more = max(replicas - order.status.issued_replicas, 0)
+    close = firings.only_close(order)
+    if close is not None and close <= picture.now:
+        return [Account(None, 0, 0, {})]
+    issued = 0 if strategies.keeps(strategy) else order.status.issued_replicas
+    more = max(replicas - issued, 0)
     most = replicas - _claimed(picture) if strategies.issues_once(strategy) else replicas
     accounts = [accounting.scaled(account, more, most) for account in accounts]
     if times.opens and strategy.type is StrategyType.RECURRING:
@@ -228,6 +232,9 @@ def _written(picture: Picture, books: Books) -> Plan:
         .wake(grant.look_at)
         .wake(books.times.look_at)
     )
+    close = firings.only_close(order)
+    if close is not None and close > now:
+        plan = plan.wake(close)
     for account in books.accounts:
         if account.firing is not None:
             plan = plan.wake(firings.closes(order, account.firing))
