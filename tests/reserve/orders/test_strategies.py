@@ -40,14 +40,17 @@ def a_desk(kind: str, policy: str, replicas: int = 3) -> Desk:
     return desk
 
 
+@pytest.mark.parametrize("gone", [False, True], ids=["seen", "gone before anybody looks"])
 @pytest.mark.parametrize("end", ["claim", "expiry", "loss"])
 @pytest.mark.parametrize(("kind", "policy"), TABLE)
-def test_table_of_strategies(kind: str, policy: str, end: str) -> None:
-    """S27, rule 5."""
+def test_table_of_strategies(kind: str, policy: str, end: str, *, gone: bool) -> None:
+    """S27, rule 5: also of a ticket that has no time to live after its end."""
     desk = a_desk(kind, policy)
     first = desk.free
     assert len(first) == 3
     ENDS[end](desk, first[1])
+    if gone and end != "loss":
+        desk.delete(first[1])
     desk.settle()
     when = TABLE[kind, policy][end]
     assert len(desk.free) == (3 if when == AT_ONCE else 2)

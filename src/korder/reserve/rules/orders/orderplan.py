@@ -6,7 +6,7 @@ finds out from the status alone which tickets are still to be made. Deletions co
 retires makes room for the next.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count, islice
@@ -56,8 +56,8 @@ class Picture:
     tickets: Sequence[Ticket]
     now: datetime
     taken: Taken
-    gone: Collection[str] = ()
-    """Names of tickets that were there and are not any more, as far as the status does not tell it yet."""
+    gone: Collection[Ticket] = ()
+    """Tickets that are not there any more, as they were last seen, as far as the status does not tell their end yet."""
     granting: Granting = freely
     """Who says which tickets may be made."""
 
@@ -89,6 +89,17 @@ def plan(picture: Picture) -> Plan:
     return _written(picture, books)
 
 
+def unsettled(order: Order, gone: Mapping[str, Ticket]) -> dict[str, Ticket]:
+    """Tickets that are gone, by name, of which the books do not tell yet that they were made, or how they ended."""
+    open_ends = {each for pool in order.status.pools for each in numbers.parse(pool.members)}
+    return {
+        name: ticket
+        for name, ticket in gone.items()
+        if (number := ticketnames.number_of(name)) is not None
+        and (number >= order.status.made_index or number in open_ends)
+    }
+
+
 def misses_some(order: Order, tickets: Iterable[Ticket]) -> bool:
     """Says whether a ticket is not to be seen that has been made: it is gone, or a cache is behind."""
     there = {ticketnames.number_of(ticket.metadata.name) for ticket in tickets}
@@ -116,14 +127,14 @@ def _reckoned(picture: Picture) -> list[Account]:
         if number is not None and not _is_of_a_node(ticket):
             firing = ticketstate.firing_of(ticket) if windowed else None
             filed.setdefault(firing, {})[number] = ticket
-    gone = {ticketnames.number_of(name) for name in picture.gone}
+    gone = {ticketnames.number_of(each.metadata.name): each for each in picture.gone}
 
     def is_made(number: int) -> bool:
         return number < order.status.made_index or number in gone
 
     pools = order.status.pools or (() if windowed else (TicketPool(),))
     return [
-        accounting.reckon(pool, filed.get(pool.firing, {}), strategy, is_made)
+        accounting.reckon(pool, filed.get(pool.firing, {}), strategy, is_made, gone.get)
         for pool in pools
         if pool.firing is None or firings.closes(order, pool.firing) > picture.now
     ]
