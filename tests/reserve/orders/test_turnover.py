@@ -242,6 +242,25 @@ def test_what_a_ticket_gets_from_its_order() -> None:
     assert ticket.spec.node_selector == {"disk": "ssd"}
 
 
+def test_words_of_ours_in_a_template_reach_no_ticket_but_its_group() -> None:
+    """They would say of a ticket what only korder can know: its node, its firing, that it stands for ever."""
+    annotations = {
+        "korder.dev/standing": "true",
+        "korder.dev/scheduled-time": "2026-01-05T00:00:00Z",
+        "korder.dev/lead-time": "1h",
+        "korder.dev/ticket-group": "g",
+    }
+    labels = {"korder.dev/node": "node-1", "app": "web"}
+    template: JSON = {"metadata": {"labels": dict(labels), "annotations": dict(annotations)}}
+    desk = Desk(an_order("o", 1).but({"spec": {"template": template}}))
+    desk.settle()
+    assert desk.made == ["o-0"]
+    meta = desk.tickets["o-0"].metadata
+    assert "korder.dev/node" not in meta.labels
+    assert meta.labels["app"] == "web"
+    assert meta.annotations.keys() & annotations.keys() == {"korder.dev/ticket-group"}
+
+
 def test_an_order_stays_closed_until_enough_is_held_once() -> None:
     """Rule 14: claiming and claimed tickets count, and once open it stays open."""
     desk = Desk(an_order("o", 3).but({"spec": {"minAvailable": 3}}))

@@ -2,7 +2,8 @@
 
 `orderplan` and `daemonplan` call it. The hash tells tickets of an old template from those of the present one. How long a ticket is held
 and what becomes of it after use are not part of the hash: they are *terms*, changed in place (rule 7). A ticket remembers the terms
-its order gave it, so that whoever extends a single ticket by hand is not overruled.
+its order gave it, so that whoever extends a single ticket by hand is not overruled. Words of ours that a template says reach no
+ticket, but for its group: they tell what only the order's rules can know.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,6 +26,7 @@ from korder.api.reserve import (
     TEMPLATE_HASH_LABEL,
     TERMS_ANNOTATION,
     TICKET_FINALIZER,
+    TICKET_GROUP_ANNOTATION,
     TICKETS,
     AfterUse,
     Order,
@@ -35,6 +37,9 @@ from korder.api.reserve import (
 )
 from korder.reserve.rules.orders import strategies, ticketstate
 from korder.reserve.rules.tickets import naming
+
+OUR_PREFIX = "korder.dev/"
+"""How the keys of labels and annotations begin that korder writes."""
 
 
 def template_hash(template: TicketTemplate) -> str:
@@ -51,7 +56,7 @@ def ticket(order: Order, name: str, *, firing: datetime | None = None, node: str
     meta = order.metadata
     said = order.spec.template.metadata
     labels = {
-        **said.labels,
+        **_theirs(said.labels),
         ORDER_LABEL: naming.legal_label(meta.name),
         ORDER_UID_LABEL: meta.uid,
         TEMPLATE_HASH_LABEL: template_hash(order.spec.template),
@@ -63,13 +68,22 @@ def ticket(order: Order, name: str, *, firing: datetime | None = None, node: str
             "name": name,
             "namespace": meta.namespace,
             "labels": dict(labels),
-            "annotations": {**said.annotations, **_annotations(order, firing)},
+            "annotations": {**_theirs(said.annotations), **_annotations(order, firing)},
             "finalizers": [TICKET_FINALIZER],
             "ownerReferences": [codec.plain(owner_reference(ORDERS, order))],
         },
         "spec": codec.plain(_spec(order, firing, node)),
     }
     return Create(TICKETS, body)
+
+
+def is_ours(key: str) -> bool:
+    """Says whether only korder writes this label or annotation of a ticket."""
+    return key.startswith(OUR_PREFIX) and key != TICKET_GROUP_ANNOTATION
+
+
+def _theirs(words: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in words.items() if not is_ours(key)}
 
 
 def _annotations(order: Order, firing: datetime | None) -> Mapping[str, str]:
