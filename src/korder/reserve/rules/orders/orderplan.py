@@ -9,7 +9,7 @@ retires makes room for the next.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import count, islice
+from itertools import count, filterfalse, islice
 
 import msgspec
 
@@ -18,8 +18,6 @@ from korder.api.reserve import (
     NODE_LABEL,
     Order,
     OrderStatus,
-    OverlapPolicy,
-    RefreshPolicy,
     StrategyType,
     Ticket,
     TicketPhase,
@@ -32,6 +30,7 @@ from korder.reserve.rules.orders import (
     firings,
     numbers,
     orderstatus,
+    retiring,
     schedule,
     strategies,
     template,
@@ -77,9 +76,8 @@ def plan(picture: Picture) -> Plan:
     """Decides what to do about an order that is not being deleted."""
     order = picture.order
     accounts = _reckoned(picture)
-    ends = [firings.closes(order, each.firing) for each in accounts if each.firing is not None]
     try:
-        times = firings.timetable(order, picture.now, ends)
+        times = firings.timetable(order, picture.now, retiring.ends(order, accounts, picture.now))
     except schedule.InvalidSchedule as wrong:
         return _failed(picture, str(wrong))
     books = Books(accounts, times, order.status.next_index)
@@ -155,27 +153,7 @@ def _refreshed(picture: Picture, accounts: list[Account], times: Timetable) -> l
         accounts = [accounting.fired(account, strategy, replicas) for account in accounts]
     if times.opens and strategy.type is StrategyType.SCHEDULED:
         accounts.append(Account(times.last, replicas, 0, {}))
-    return _retired(picture, accounts)
-
-
-def _retired(picture: Picture, accounts: list[Account]) -> list[Account]:
-    """Empties windows that a later one has followed, where that is wished, and forgets those that are empty."""
-    strategy = strategies.of(picture.order)
-    opened = [a.firing for a in accounts if a.firing is not None and a.firing <= picture.now]
-    follows = (
-        strategy.refresh_policy is RefreshPolicy.ALWAYS
-        or strategy.overlap_policy is OverlapPolicy.REPLACE
-    )
-    if not follows or len(opened) < 2:
-        return accounts
-    newest = max(opened)
-    kept = []
-    for account in accounts:
-        if account.firing is None or account.firing >= newest:
-            kept.append(account)
-        elif account.tickets:
-            kept.append(replace(account, size=0, owed=0, unmade=frozenset()))
-    return kept
+    return retiring.kept(order, accounts, picture.now)
 
 
 def _claimed(picture: Picture) -> int:
@@ -189,8 +167,10 @@ def _is_of_a_node(ticket: Ticket) -> bool:
 
 def _turn_over(picture: Picture, books: Books) -> None:
     """Chooses what goes and gives numbers to what comes."""
-    strays = filter(_is_of_a_node, picture.tickets)
-    books.removed += [ticket for ticket in strays if ticketstate.is_idle(ticket)]
+    of_nodes = filter(_is_of_a_node, picture.tickets)
+    books.removed += filter(ticketstate.is_idle, of_nodes)
+    numbered = filterfalse(_is_of_a_node, picture.tickets)
+    books.removed += retiring.strays(picture.order, numbered, books.accounts, picture.now)
     is_current = findings.currency(picture.order, books.times)
     for place, before in enumerate(books.accounts):
         lost = {each for each in before.unmade if picture.taken(_name(picture, before, each))}
