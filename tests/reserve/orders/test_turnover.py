@@ -83,6 +83,34 @@ def test_a_ticket_that_is_used_in_part_goes_after_its_pods(edit: dict[str, JSON]
     assert list(desk.tickets) == ([] if "replicas" in edit else ["o-1"])
 
 
+@pytest.mark.parametrize(
+    ("node", "left"),
+    [
+        pytest.param("node-1", "o-0", id="it takes its room back"),
+        pytest.param("", "o-1", id="its room is lost"),
+    ],
+)
+def test_a_ticket_that_comes_back_is_kept_before_its_refill(node: str, left: str) -> None:
+    """S16: the same ticket takes its room back."""
+    desk = a_desk(1)
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.settle()
+    assert desk.free == ["o-1"]
+    desk.become("o-0", TicketPhase.PENDING, nodeName=node)
+    desk.settle(hold=False)
+    assert desk.free == [left]
+
+
+def test_a_ticket_that_comes_back_is_not_kept_when_none_is_wanted() -> None:
+    desk = a_desk(1)
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.settle()
+    desk.edit({"replicas": 0})
+    desk.become("o-0", TicketPhase.PENDING, nodeName="node-1")
+    desk.settle(hold=False)
+    assert desk.free == []
+
+
 def test_without_replacement_only_more_than_ever_issues_more() -> None:
     """Rule 18."""
     desk = a_desk(5, "Never")
