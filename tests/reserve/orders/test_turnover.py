@@ -239,6 +239,21 @@ def test_a_changed_duration_is_patched_in_place() -> None:
     assert desk.tickets["o-2"].spec.after_use is AfterUse.RESERVE
 
 
+def test_a_changed_lead_time_reaches_the_tickets_and_overrules_no_extension() -> None:
+    times: JSON = {"startTime": "2026-01-05T10:00:00Z", "duration": "1h"}
+    strategy: JSON = {"type": "OneTime", "leadTime": "1h"}
+    desk = Desk(an_order("o", 2).but({"spec": {"strategy": strategy, "template": {"spec": times}}}))
+    desk.settle(hold=False)
+    desk._change("o-0", {"spec": {"duration": "2h"}})
+    for said, kept in (("3h", "3h"), ("0s", None), ("5m", "5m")):
+        desk.edit({"strategy": {"leadTime": said}})
+        desk.settle(hold=False)
+        annotations = [each.metadata.annotations for each in desk.tickets.values()]
+        assert [each.get("korder.dev/lead-time") for each in annotations] == [kept, kept]
+    assert [each.spec.duration for each in desk.tickets.values()] == ["2h", "1h"]
+    assert len(desk.made) == 2
+
+
 def test_who_extends_one_ticket_by_hand_is_not_overruled() -> None:
     desk = a_desk(2)
     desk._change("o-0", {"spec": {"duration": "72h"}})
