@@ -143,6 +143,14 @@ def scheduled(expression: str, kind: str = "Scheduled", **more: JSON) -> dict[st
             {"template": {"spec": {"resources": {"requests": {"cpu": "two"}}}}},
             "spec.template.spec.resources",
         ),
+        (
+            {"template": {"metadata": {"labels": {"korder.dev/node": "n"}}}},
+            "spec.template.metadata.labels",
+        ),
+        (
+            {"template": {"metadata": {"annotations": {"korder.dev/standing": "true"}}}},
+            "spec.template.metadata.annotations",
+        ),
     ],
     ids=[
         "an hour there is not",
@@ -154,6 +162,8 @@ def scheduled(expression: str, kind: str = "Scheduled", **more: JSON) -> dict[st
         "a class of the system (rule 21)",
         "requests above limits (rule 24)",
         "an amount that is none",
+        "a label that is ours",
+        "an annotation that is ours",
     ],
 )
 def test_an_order_that_could_never_be_served_is_refused(

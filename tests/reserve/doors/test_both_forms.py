@@ -97,6 +97,13 @@ def template(spec: dict[str, JSON]) -> Builder[Any]:
     return an_order("o").but({"spec": {"template": {"spec": spec}}})
 
 
+def worded(kind: str, **words: JSON) -> Builder[Any]:
+    said: JSON = {
+        kind: {f"korder.dev/{word.replace('_', '-')}": value for word, value in words.items()}
+    }
+    return an_order("o").but({"spec": {"template": {"metadata": said}}})
+
+
 def amounts(requests: dict[str, JSON], limits: dict[str, JSON]) -> Builder[Any]:
     return template({"resources": {"requests": requests, "limits": limits}})
 
@@ -124,6 +131,12 @@ ORDERS_TO_JUDGE = [
     template({"window": {"timeZone": "Mars"}}),
     template({"priorityClassName": "system-cluster-critical"}),
     template({"priorityClassName": "system"}),
+    worded("labels", node="node-1"),
+    worded("labels", ticket_group="g"),
+    worded("annotations", standing="true"),
+    worded("annotations", ticket_group="g"),
+    worded("annotations", ticket_group="g", lead_time="1h"),
+    an_order("o").but({"spec": {"template": {"metadata": {"labels": {"node": "node-1"}}}}}),
     amounts({"cpu": "1"}, {"cpu": "1000m"}),
     amounts({"cpu": "1001m"}, {"cpu": 1}),
     amounts({"memory": "1Gi"}, {"memory": "1G"}),

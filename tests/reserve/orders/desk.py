@@ -37,8 +37,8 @@ class Desk:
         self.notices: list[Notice] = []
         """What was told: all that a turn has to say, or if it was broken off, what belongs to the steps that were done."""
         self._words: tuple[Notice, ...] = ()
-        self.gone: set[str] = set()
-        """Names of tickets that went."""
+        self.gone: dict[str, Ticket] = {}
+        """Tickets that went, as they were last seen."""
         self.foreign: set[str] = set()
         """Names of tickets that others have made."""
         self.nodes: dict[str, NodeBuilder] = {}
@@ -79,7 +79,9 @@ class Desk:
     def _decide(self) -> Plan:
         order, tickets = self.order, tuple(self.tickets.values())
         if not order.spec.daemon_set:
-            picture = orderplan.Picture(order, tickets, self.now, self._taken, self.gone)
+            picture = orderplan.Picture(
+                order, tickets, self.now, self._taken, tuple(self.gone.values())
+            )
             return orderplan.plan(picture)
         nodes = [node.build() for node in self.nodes.values()]
         return daemonplan.plan(
@@ -135,8 +137,8 @@ class Desk:
 
     def delete(self, name: str) -> None:
         """A user deletes a ticket, and it goes."""
+        self.gone[name] = self.tickets[name]
         del self._tickets[name]
-        self.gone.add(name)
 
     def lose_books(self) -> None:
         """The status is as another version of korder left it: counters, and nothing else."""

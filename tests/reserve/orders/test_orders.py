@@ -129,6 +129,21 @@ async def test_an_order_goes_after_its_tickets_and_its_successor_adopts_nothing(
         assert await names(cluster) == {"o-7"}
 
 
+async def test_a_claim_that_ends_within_a_breath_is_replaced_all_the_same(clock: Clock) -> None:
+    """S16: with no time to live the ticket is gone before the order looks; that is a claim, and no loss."""
+    async with office(clock, *PARTS) as cluster:
+        lifecycle: JSON = {"ttlSecondsAfterFinished": 0}
+        await cluster.put(
+            an_order("o", 2).but({"spec": {"template": {"spec": {"lifecycle": lifecycle}}}})
+        )
+        await ready(cluster, 2)
+        for name in ("o-0", "o-1"):
+            await become(cluster, name, TicketPhase.CLAIMED)
+            await become(cluster, name, TicketPhase.RELEASED)
+        await cluster.pass_time(5)
+        assert await names(cluster) == {"o-2", "o-3"}
+
+
 async def test_who_orphans_the_tickets_keeps_them(clock: Clock) -> None:
     async with scene(clock, *PARTS) as cluster:
         await cluster.put(an_order("o", 2))

@@ -40,14 +40,17 @@ def a_desk(kind: str, policy: str, replicas: int = 3) -> Desk:
     return desk
 
 
+@pytest.mark.parametrize("gone", [False, True], ids=["seen", "gone before anybody looks"])
 @pytest.mark.parametrize("end", ["claim", "expiry", "loss"])
 @pytest.mark.parametrize(("kind", "policy"), TABLE)
-def test_table_of_strategies(kind: str, policy: str, end: str) -> None:
-    """S27, rule 5."""
+def test_table_of_strategies(kind: str, policy: str, end: str, *, gone: bool) -> None:
+    """S27, rule 5: also of a ticket that has no time to live after its end."""
     desk = a_desk(kind, policy)
     first = desk.free
     assert len(first) == 3
     ENDS[end](desk, first[1])
+    if gone and end != "loss":
+        desk.delete(first[1])
     desk.settle()
     when = TABLE[kind, policy][end]
     assert len(desk.free) == (3 if when == AT_ONCE else 2)
@@ -152,3 +155,56 @@ def test_an_order_without_a_strategy_is_one_time_with_its_refresh_policy() -> No
         desk.become("o-0", TicketPhase.CLAIMED)
         desk.settle()
         assert len(desk.made) == made
+
+
+def condition(desk: Desk, name: str) -> str:
+    return next(each.status for each in desk.order.status.conditions if each.type == name)
+
+
+@pytest.mark.parametrize("form", ["start and duration", "window"])
+@pytest.mark.parametrize("policy", ["Never", "OnClaim", "Always"])
+def test_after_its_only_window_an_order_with_a_fixed_start_makes_nothing(
+    policy: str, form: str
+) -> None:
+    """A ticket made then would begin in the past, end at once, and be replaced without end."""
+    times = {"startTime": "2026-01-05T01:00:00Z", "duration": "1h"}
+    order = an_order("o", 2).but(
+        {
+            "spec": {
+                "strategy": {"type": "OneTime", "refreshPolicy": policy},
+                "template": {"spec": {"window": times} if form == "window" else times},
+            }
+        }
+    )
+    desk = Desk(order)
+    desk.settle()
+    assert desk.wake_at == desk.now.replace(hour=2, minute=0, second=0)
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.settle()
+    made = list(desk.made)
+    desk.at("02:00")
+    for name in desk.free:
+        desk.become(name, TicketPhase.EXPIRED)
+    desk.settle()
+    assert desk.made == made
+    assert condition(desk, "Complete") == "False"
+    desk.become("o-0", TicketPhase.RELEASED)
+    desk.settle()
+    assert desk.made == made
+    assert condition(desk, "Complete") == "True"
+    assert set(desk.tickets) == set(made)
+
+
+@pytest.mark.parametrize(("policy", "made"), [("Never", 2), ("OnClaim", 2), ("Always", 4)])
+def test_a_later_start_brings_new_tickets_only_with_always(policy: str, made: int) -> None:
+    strategy = {"type": "OneTime", "refreshPolicy": policy}
+    times = {"startTime": "2026-01-05T01:00:00Z", "duration": "1h"}
+    desk = Desk(an_order("o", 2).but({"spec": {"strategy": strategy, "template": {"spec": times}}}))
+    desk.settle()
+    desk.at("02:00")
+    for name in desk.free:
+        desk.become(name, TicketPhase.EXPIRED)
+    desk.settle()
+    desk.edit({"template": {"spec": {"startTime": "2026-01-05T03:00:00Z"}}})
+    desk.settle()
+    assert len(desk.made) == made

@@ -83,6 +83,34 @@ def test_a_ticket_that_is_used_in_part_goes_after_its_pods(edit: dict[str, JSON]
     assert list(desk.tickets) == ([] if "replicas" in edit else ["o-1"])
 
 
+@pytest.mark.parametrize(
+    ("node", "left"),
+    [
+        pytest.param("node-1", "o-0", id="it takes its room back"),
+        pytest.param("", "o-1", id="its room is lost"),
+    ],
+)
+def test_a_ticket_that_comes_back_is_kept_before_its_refill(node: str, left: str) -> None:
+    """S16: the same ticket takes its room back."""
+    desk = a_desk(1)
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.settle()
+    assert desk.free == ["o-1"]
+    desk.become("o-0", TicketPhase.PENDING, nodeName=node)
+    desk.settle(hold=False)
+    assert desk.free == [left]
+
+
+def test_a_ticket_that_comes_back_is_not_kept_when_none_is_wanted() -> None:
+    desk = a_desk(1)
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.settle()
+    desk.edit({"replicas": 0})
+    desk.become("o-0", TicketPhase.PENDING, nodeName="node-1")
+    desk.settle(hold=False)
+    assert desk.free == []
+
+
 def test_without_replacement_only_more_than_ever_issues_more() -> None:
     """Rule 18."""
     desk = a_desk(5, "Never")
@@ -211,6 +239,21 @@ def test_a_changed_duration_is_patched_in_place() -> None:
     assert desk.tickets["o-2"].spec.after_use is AfterUse.RESERVE
 
 
+def test_a_changed_lead_time_reaches_the_tickets_and_overrules_no_extension() -> None:
+    times: JSON = {"startTime": "2026-01-05T10:00:00Z", "duration": "1h"}
+    strategy: JSON = {"type": "OneTime", "leadTime": "1h"}
+    desk = Desk(an_order("o", 2).but({"spec": {"strategy": strategy, "template": {"spec": times}}}))
+    desk.settle(hold=False)
+    desk._change("o-0", {"spec": {"duration": "2h"}})
+    for said, kept in (("3h", "3h"), ("0s", None), ("5m", "5m")):
+        desk.edit({"strategy": {"leadTime": said}})
+        desk.settle(hold=False)
+        annotations = [each.metadata.annotations for each in desk.tickets.values()]
+        assert [each.get("korder.dev/lead-time") for each in annotations] == [kept, kept]
+    assert [each.spec.duration for each in desk.tickets.values()] == ["2h", "1h"]
+    assert len(desk.made) == 2
+
+
 def test_who_extends_one_ticket_by_hand_is_not_overruled() -> None:
     desk = a_desk(2)
     desk._change("o-0", {"spec": {"duration": "72h"}})
@@ -240,6 +283,25 @@ def test_what_a_ticket_gets_from_its_order() -> None:
     )
     assert len(meta.labels[ORDER_LABEL]) == 63
     assert ticket.spec.node_selector == {"disk": "ssd"}
+
+
+def test_words_of_ours_in_a_template_reach_no_ticket_but_its_group() -> None:
+    """They would say of a ticket what only korder can know: its node, its firing, that it stands for ever."""
+    annotations = {
+        "korder.dev/standing": "true",
+        "korder.dev/scheduled-time": "2026-01-05T00:00:00Z",
+        "korder.dev/lead-time": "1h",
+        "korder.dev/ticket-group": "g",
+    }
+    labels = {"korder.dev/node": "node-1", "app": "web"}
+    template: JSON = {"metadata": {"labels": dict(labels), "annotations": dict(annotations)}}
+    desk = Desk(an_order("o", 1).but({"spec": {"template": template}}))
+    desk.settle()
+    assert desk.made == ["o-0"]
+    meta = desk.tickets["o-0"].metadata
+    assert "korder.dev/node" not in meta.labels
+    assert meta.labels["app"] == "web"
+    assert meta.annotations.keys() & annotations.keys() == {"korder.dev/ticket-group"}
 
 
 def test_an_order_stays_closed_until_enough_is_held_once() -> None:

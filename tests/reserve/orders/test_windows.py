@@ -1,12 +1,17 @@
 """Scheduled orders: windows, firings that were missed, lead time and overlap (S28, rule 4)."""
 
-from datetime import timedelta
+from collections import Counter
+from datetime import datetime, timedelta
+from itertools import takewhile
 
+from hypothesis import given, settings, strategies as st
 import pytest
 from tests.reserve.orders.desk import START, Desk
 
+from korder.api import instant
 from korder.api.meta import JSON
 from korder.api.reserve import SCHEDULED_TIME_ANNOTATION, TicketPhase
+from korder.reserve.rules.orders import schedule as cron
 from korder.testing.builders import an_order
 
 
@@ -247,3 +252,219 @@ def test_a_standing_pool_with_gaps_is_warned_about_once() -> None:
     assert told(desk, "GapBetweenTickets") == [
         "tickets are held for 120m, but renewed only every 6h"
     ]
+
+
+def starts(desk: Desk, name: str) -> datetime:
+    start = desk.tickets[name].spec.starts_at
+    assert start is not None
+    return start
+
+
+def windows(desk: Desk) -> list[str]:
+    """The windows that have tickets, by their time of day."""
+    return [f"{start:%H:%M}" for start in sorted({starts(desk, name) for name in desk.free})]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "duration", "lead", "applied", "opened"),
+    [
+        pytest.param("0 * * * *", "1h", "2h", "00:30", ["01:00", "02:00"], id="two are to come"),
+        pytest.param("0 * * * *", "1h", "3h", "00:30", ["01:00", "02:00", "03:00"], id="three are"),
+        pytest.param("*/5 * * * *", "5m", "2m", "00:03", ["00:00", "00:05"], id="one is open"),
+        pytest.param("*/5 * * * *", "5m", "1m", "00:03", ["00:00"], id="one is open, none is near"),
+    ],
+)
+def test_lead_time_swallows_no_firing(
+    schedule: str, duration: str, lead: str, applied: str, opened: list[str]
+) -> None:
+    """Rule 4: each firing opens once, and those that are yet to come are not missed."""
+    desk = a_desk(schedule, duration, leadTime=lead)
+    desk.at(applied)
+    for _ in range(20):
+        desk.turn(most=1)
+    desk.settle()
+    assert windows(desk) == opened
+    assert len(desk.made) == 2 * len(opened)
+    assert not told(desk, "FiringMissed")
+    assert desk.wake_at is not None
+    assert desk.wake_at > desk.now
+
+
+def test_no_more_windows_are_opened_ahead_than_a_status_can_hold() -> None:
+    """The others wait until one closes, and nobody is told that they are missed."""
+    firings = [START.replace(second=0) + timedelta(minutes=each) for each in range(1, 1001)]
+    status: JSON = {
+        "observedGeneration": 1,
+        "issuedReplicas": 0,
+        "lastScheduleTime": instant.render(firings[-1]),
+        "pools": [{"firing": instant.render(each)} for each in firings],
+    }
+    strategy = {"type": "Scheduled", "schedule": "* * * * *", "leadTime": "48h"}
+    template = {"spec": {"duration": "30s"}}
+    spec: JSON = {"strategy": strategy, "template": template}
+    desk = Desk(an_order("o", 0).but({"spec": spec, "status": status}))
+    desk.settle()
+    assert len(desk.order.status.pools) == 1000
+    assert desk.wake_at == START + timedelta(seconds=30)
+    desk.pass_time(minutes=1)
+    desk.settle()
+    assert len(desk.order.status.pools) == 1000
+    assert desk.order.status.last_schedule_time == firings[-1] + timedelta(minutes=1)
+    assert [notice.reason for notice in desk.notices] == ["Fired"]
+
+
+def test_a_longer_lead_time_opens_what_is_now_near() -> None:
+    desk = a_desk("0 * * * *", "1h")
+    desk.at("00:01")
+    desk.settle()
+    desk.at("00:30")
+    desk.edit({"strategy": {"leadTime": "3h"}})
+    desk.settle()
+    assert windows(desk) == ["00:00", "01:00", "02:00", "03:00"]
+    assert len(told(desk, "Fired")) == 4
+    assert not told(desk, "FiringMissed")
+
+
+def test_a_shorter_lead_time_opens_nothing_twice() -> None:
+    desk = a_desk("0 * * * *", "30m", leadTime="3h")
+    desk.at("00:31")
+    desk.settle()
+    desk.edit({"strategy": {"leadTime": "10m"}})
+    desk.settle()
+    for clock in ("00:50", "01:00", "01:31", "02:45", "03:45", "03:50"):
+        desk.at(clock)
+        for name in desk.free:
+            if starts(desk, name) + timedelta(minutes=30) <= desk.now:
+                desk.become(name, TicketPhase.EXPIRED)
+        desk.settle()
+    assert [notice[-20:] for notice in told(desk, "Fired")] == [
+        f"2026-01-05T0{hour}:00:00Z" for hour in (1, 2, 3, 4)
+    ]
+    assert not told(desk, "FiringMissed")
+    assert len(desk.made) == 8
+
+
+@pytest.mark.parametrize("broken", range(6))
+@pytest.mark.parametrize("overlap", ["Allow", "Forbid", "Replace"])
+def test_a_schedule_edited_within_its_lead_time_follows_the_new_one(
+    overlap: str, broken: int
+) -> None:
+    """The window that the new schedule has opens, and that of the old one goes, wherever a turn is broken off."""
+    desk = a_desk("0 10 * * *", "1h", leadTime="1h", overlapPolicy=overlap)
+    desk.at("09:00")
+    desk.settle()
+    assert windows(desk) == ["10:00"]
+    desk.at("09:05")
+    desk.edit({"strategy": {"schedule": "30 9 * * *"}})
+    desk.turn(most=broken)
+    desk.settle()
+    assert windows(desk) == ["09:30"]
+    assert len(told(desk, "Fired")) <= 2
+    for clock in ("09:30", "10:00", "10:29"):
+        desk.at(clock)
+        desk.settle()
+        assert windows(desk) == ["09:30"]
+    assert len(desk.made) == 4
+    assert not told(desk, "FiringMissed")
+
+
+def test_an_edit_within_lead_time_opens_nothing_twice() -> None:
+    desk = a_desk("0 10 * * *", "1h", leadTime="1h")
+    desk.at("09:00")
+    desk.settle()
+    for change in (
+        {"replicas": 3},
+        {"strategy": {"startingDeadlineSeconds": 3600}},
+        {"strategy": {"schedule": "0,30 9-10 * * *"}},
+        {"strategy": {"schedule": "0 10 * * *"}},
+    ):
+        desk.edit(change)
+        desk.settle()
+    assert windows(desk) == ["10:00"]
+    assert len(set(desk.made)) == len(desk.made)
+    desk.at("10:30")
+    desk.settle()
+    assert windows(desk) == ["10:00"]
+    assert sum("T10:00:00Z" in note for note in told(desk, "Fired")) == 1
+    assert not told(desk, "FiringMissed")
+
+
+def test_a_shorter_lead_time_and_another_schedule_at_once() -> None:
+    desk = a_desk("0 10 * * *", "1h", leadTime="1h")
+    desk.at("09:05")
+    desk.settle()
+    desk.edit({"strategy": {"schedule": "30 9 * * *", "leadTime": "5m"}})
+    desk.settle()
+    assert windows(desk) == []
+    assert desk.wake_at == START.replace(hour=9, minute=25, second=0)
+    desk.at("09:25")
+    desk.settle()
+    assert windows(desk) == ["09:30"]
+
+
+@pytest.mark.parametrize("policy", ["OnClaim", "Always"])
+@pytest.mark.parametrize("overlap", ["Allow", "Replace"])
+def test_a_ticket_that_comes_back_to_a_window_that_was_retired_goes(
+    overlap: str, policy: str
+) -> None:
+    desk = a_desk(
+        "0 * * * *", "3h", overlapPolicy=overlap, refreshPolicy=policy, startingDeadlineSeconds=60
+    )
+    desk.settle()
+    back = desk.free[0]
+    desk.become(back, TicketPhase.CLAIMED)
+    desk.at("01:00")
+    desk.settle()
+    desk.pass_time(minutes=1)
+    desk.settle()
+    desk.become(back, TicketPhase.RESERVED)
+    desk.settle()
+    retires = "Replace" in overlap or policy == "Always"
+    assert windows(desk) == (["01:00"] if retires else ["00:00", "01:00"])
+    assert len(desk.free) == (2 if retires else 4)
+
+
+SCHEDULES = ("0 * * * *", "*/20 * * * *", "10,50 * * * *", "5 1,3 * * *")
+LEADS = {"0s": 0, "7m": 7, "45m": 45, "2h": 120}
+happenings = st.tuples(
+    st.integers(0, 70),
+    st.none() | st.sampled_from(SCHEDULES),
+    st.none() | st.sampled_from(sorted(LEADS)),
+    st.none() | st.integers(0, 4),
+)
+
+
+@settings(max_examples=80)
+@given(history=st.lists(happenings, max_size=8))
+def test_whatever_is_edited_each_firing_that_is_near_has_its_one_window(
+    history: list[tuple[int, str | None, str | None, int | None]],
+) -> None:
+    """Rule 4: also if a turn is broken off after any of its steps."""
+    desk = a_desk(SCHEDULES[0], "30m", leadTime="0s")
+    desk.settle()
+    for minutes, schedule, lead, steps in history:
+        desk.pass_time(minutes=minutes)
+        said: dict[str, JSON] = {}
+        said |= {"schedule": schedule} if schedule else {}
+        said |= {"leadTime": lead} if lead else {}
+        if said:
+            desk.edit({"strategy": said})
+        if steps is not None:
+            desk.turn(most=steps)
+        over = [
+            name for name in desk.free if starts(desk, name) + timedelta(minutes=30) <= desk.now
+        ]
+        for name in over:
+            desk.become(name, TicketPhase.EXPIRED)
+        desk.settle()
+        strategy = desk.order.spec.strategy
+        assert strategy is not None
+        near = desk.now + timedelta(minutes=LEADS[strategy.lead_time or "0s"])
+        ahead = cron.parse(strategy.schedule).after(desk.now)
+        wanted = set(takewhile(lambda firing, near=near: firing <= near, ahead))
+        open_now = Counter(starts(desk, name) for name in desk.free)
+        assert wanted <= {start for start in open_now if start > desk.now}
+        assert all(cron.parse(strategy.schedule).has(each) for each in open_now if each > desk.now)
+        assert set(open_now.values()) <= {2}
+        assert desk.wake_at is None or desk.wake_at > desk.now
+    assert len(set(desk.made)) == len(desk.made)

@@ -18,7 +18,7 @@ from korder.api.reserve import NODE_LABEL, ORDER_UID_LABEL, ORDERS, TICKETS, Ord
 from korder.kube.errors import ApiError
 from korder.reserve.controllers.counting import Counting
 from korder.reserve.rules.daemons import daemonplan, eligibility
-from korder.reserve.rules.orders import orderend, orderplan, orderrefusal, ticketnames
+from korder.reserve.rules.orders import orderend, orderplan, orderrefusal
 from korder.reserve.rules.orders.granting import Grant, Granting, freely
 from korder.reserve.rules.quotas import charging
 from korder.reserve.rules.quotas.ledger import gives_more
@@ -47,8 +47,8 @@ class Orders:
         self._soon: set[Key] = set()
         self._trusted: set[str] = set()
         """UIDs of orders of which all tickets have been seen in this life: what is gone from then on is gone."""
-        self._gone: dict[str, set[str]] = {}
-        """By the UIDs of orders, the names of tickets that this life has seen go."""
+        self._gone: dict[str, dict[str, Ticket]] = {}
+        """By the UIDs of orders, the tickets that this life has seen go, by name, as they were last."""
         self._counting = counting
         self._short: dict[str, set[Key]] = {}
         """By the names of quotas, the orders that wait for room in them."""
@@ -101,15 +101,13 @@ class Orders:
 
         return grant
 
-    def _gone_of(self, order: Order) -> Collection[str]:
-        """Tickets that went before the order could note that they were made; what it has noted is forgotten here."""
-        uid, made = order.metadata.uid, order.status.made_index
-        left = {
-            name for name in self._gone.pop(uid, ()) if (ticketnames.number_of(name) or 0) >= made
-        }
+    def _gone_of(self, order: Order) -> Collection[Ticket]:
+        """Tickets that went before the order could note that they were made, or how they ended; what it has noted is forgotten here."""
+        uid = order.metadata.uid
+        left = orderplan.unsettled(order, self._gone.pop(uid, {}))
         if left:
             self._gone[uid] = left
-        return left
+        return left.values()
 
     async def _is_behind(self, order: Order, tickets: Collection[Ticket]) -> bool:
         """Says whether tickets that seem gone are only late to be seen, as they may be at the beginning of a life."""
@@ -166,7 +164,7 @@ class Orders:
         old, new = change
         if old is not None and new is None and NODE_LABEL not in old.metadata.labels:
             for uid in _by_owner(old):
-                self._gone.setdefault(uid, set()).add(old.metadata.name)
+                self._gone.setdefault(uid, {})[old.metadata.name] = old
 
     def _node_changed(self, change: Change[Node]) -> None:
         """Looks at orders in DaemonSet mode, unless all that has changed is the time of a heartbeat."""

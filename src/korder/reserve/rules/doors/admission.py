@@ -19,10 +19,11 @@ from korder.api.reserve import (
     StrategyType,
     Ticket,
     TicketSpec,
+    TicketTemplate,
 )
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
 from korder.reserve.rules.doors import conditions, sentences
-from korder.reserve.rules.orders import schedule
+from korder.reserve.rules.orders import schedule, template
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ def judge_order(order: Order, question: Question) -> Judgement:
     """Refuses an order that could never hold anything, and warns of one that will surprise."""
     refusals = (
         *_template(order.spec.template.spec, "spec.template.spec", question),
+        *_words(order.spec.template),
         *_timetable(order),
         *_switched(question),
     )
@@ -101,6 +103,16 @@ def _template(spec: TicketSpec, path: str, question: Question) -> list[Refusal]:
     if spec.window is not None:
         refusals += _zone(spec.window.time_zone, f"{path}.window.timeZone")
     return refusals
+
+
+def _words(said: TicketTemplate) -> list[Refusal]:
+    """Keys that tell of a ticket what only korder can know."""
+    kinds = (("labels", said.metadata.labels), ("annotations", said.metadata.annotations))
+    return [
+        Refusal(f"spec.template.metadata.{kind}", f"{key} {sentences.OUR_WORDS}")
+        for kind, words in kinds
+        for key in filter(template.is_ours, words)
+    ]
 
 
 def _zone(name: str, path: str) -> list[Refusal]:

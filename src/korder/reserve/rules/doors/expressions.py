@@ -11,10 +11,12 @@ from korder.api.reserve import (
     ORDER_ANNOTATION as ORDER,
     ORDER_REQUEST_ANNOTATION as ORDER_REQUEST,
     REQUIRED_ANNOTATION as REQUIRED,
+    TICKET_GROUP_ANNOTATION as TICKET_GROUP,
     TICKET_REQUEST_ANNOTATION as TICKET_REQUEST,
 )
 from korder.reserve.rules.doors import conditions, patterns, sentences
 from korder.reserve.rules.doors.conditions import ANNOTATIONS
+from korder.reserve.rules.orders.template import OUR_PREFIX
 
 
 class Demand(NamedTuple):
@@ -123,6 +125,15 @@ def _same(field: str) -> str:
     )
 
 
+def _unworded(kind: str) -> Demand:
+    words = f"object.spec.template.metadata.{kind}"
+    return Demand(
+        "request.resource.resource == 'tickets' || !has(object.spec.template.metadata)"
+        f" || !has({words}) || {words}.all(key, !key.startsWith('{OUR_PREFIX}') || key == '{TICKET_GROUP}')",
+        f"spec.template.metadata.{kind}: a key of them {sentences.OUR_WORDS}",
+    )
+
+
 def of_ours(*, system_classes: bool) -> tuple[Demand, ...]:
     """Demands on orders and tickets."""
     classes = Demand(
@@ -148,6 +159,8 @@ def of_ours(*, system_classes: bool) -> tuple[Demand, ...]:
             f"variables.zones.all(zone, {known('zone')})",
             ZONE_TOLD,
         ),
+        _unworded("labels"),
+        _unworded("annotations"),
         *kept,
         Demand(
             "request.operation == 'CREATE' || request.resource.resource == 'tickets'"

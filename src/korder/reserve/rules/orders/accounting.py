@@ -50,10 +50,12 @@ def reckon(
     tickets: Mapping[int, Ticket],
     strategy: Strategy,
     is_made: Callable[[int], bool],
+    seen: Callable[[int], Ticket | None],
 ) -> Account:
     """Settles what has ended since the status was written.
 
-    `tickets` are all there are of the pool; `is_made` tells which of those that are not there have been.
+    `tickets` are all there are of the pool; `is_made` tells which of those that are not there have been, and `seen` as what
+    they were last seen: a ticket can be claimed, used and gone between two looks.
     """
     live = {
         number: ticket
@@ -69,7 +71,7 @@ def reckon(
         account = _undone(account, strategy)
     surplus = max(len(members) - pool.size, 0)
     for number in sorted(members - live.keys() - unmade):
-        end = _end(tickets.get(number))
+        end = _end(tickets.get(number) or seen(number))
         if end is not End.CLAIM and surplus > 0:
             surplus -= 1
         else:

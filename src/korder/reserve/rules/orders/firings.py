@@ -1,11 +1,13 @@
 """Which firing of an order is due, and whether it is too late for it.
 
-`orderplan` and `daemonplan` call it; it asks `schedule`. Of several firings that nobody acted on only the last is made up for, within
-`startingDeadlineSeconds`; the others are told as missed. A Scheduled order that is new looks back as far as that deadline
-(rule 4), a Recurring one only to its own beginning, because its pool is made then (rule 5).
+`orderplan` and `daemonplan` call it; it asks `schedule`. Of several firings that have passed and nobody acted on only the last is made up
+for, within `startingDeadlineSeconds`; the others are told as missed. Those that lead time brings near are acted on one by one, the first
+first: one in each turn, and while there are too many windows, none. A Scheduled order that is new looks back as far as that deadline (rule 4), a Recurring one only to its own
+beginning, because its pool is made then (rule 5). Who edits an order within its lead time gets the firings of the new schedule from then
+on; that a firing was acted on is told by its pool, so none opens twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -56,14 +58,16 @@ def timetable(order: Order, now: datetime, ends: Sequence[datetime] = ()) -> Tim
         return Timetable()
     times = schedule.parse(strategy.schedule, strategy.time_zone)
     lead = strategies.lead_time(strategy)
-    before = order.status.last_schedule_time
-    at = None if order.spec.paused else times.last_until(now + lead, _since(order, now))
-    following = times.next_after(max(now + lead, before or now))
-    quiet = Timetable(before, following=following, look_at=following - lead)
+    at = None if order.spec.paused else _due(order, times, now)
     if at is None:
-        return quiet
+        before = _reached(order, times, now)
+        following = _first(order, times, max(now + lead, before or now))
+        return Timetable(before, following=following, look_at=following - lead)
+    if at > now and len(ends) >= MOST_WINDOWS:
+        return Timetable(_since(order, now), following=at, look_at=at)
+    following = _first(order, times, max(now, at))
     why_not = _hindrance(order, at, now, ends)
-    missed = "" if why_not else _passed_over(order, at, times)
+    missed = "" if why_not else _passed_over(order, at, times, now)
     told = [why_not] if why_not else [(OrderReason.FIRED, f"fired for {instant.render(at)}")]
     if missed:
         told.append((OrderReason.FIRING_MISSED, missed))
@@ -76,11 +80,72 @@ def closes(order: Order, firing: datetime) -> datetime:
     return firing + strategies.hold(order.spec.template.spec)
 
 
+def only_close(order: Order) -> datetime | None:
+    """When the one window closes of an order that never fires and whose template has a fixed start; None if it is always open."""
+    spec = order.spec.template.spec
+    if strategies.of(order).type is not StrategyType.ONE_TIME or spec.starts_at is None:
+        return None
+    return closes(order, spec.starts_at)
+
+
+def stands(order: Order, firing: datetime, now: datetime) -> bool:
+    """Says whether a window opens after all: its firing has come, or the schedule as it is now has it."""
+    strategy = strategies.of(order)
+    return firing <= now or schedule.parse(strategy.schedule, strategy.time_zone).has(firing)
+
+
+def _due(order: Order, times: schedule.Schedule, now: datetime) -> datetime | None:
+    """The firing to act on now.
+
+    A standing pool, and one ticket for each node, are brought to the last firing at once: windows are opened one after the other.
+    """
+    since, near = _since(order, now), now + strategies.lead_time(strategies.of(order))
+    if strategies.of(order).type is StrategyType.RECURRING or order.spec.daemon_set:
+        last = times.last_until(near, since)
+        return None if last in _acted_on(order) else last
+    passed = times.last_until(now, since)
+    if passed is not None:
+        return passed
+    first = _first(order, times, max(now, since))
+    return first if first <= near else None
+
+
+def _first(order: Order, times: schedule.Schedule, after: datetime) -> datetime:
+    """The first firing later than an instant that nobody has acted on."""
+    acted_on = _acted_on(order)
+    return next(firing for firing in times.after(after) if firing not in acted_on)
+
+
+def _acted_on(order: Order) -> set[datetime | None]:
+    """Firings that have opened, as far as their windows have not closed, and the last of all."""
+    return {order.status.last_schedule_time, *(pool.firing for pool in order.status.pools)}
+
+
+def _is_edited(order: Order) -> bool:
+    return order.status.observed_generation != order.metadata.generation
+
+
+def _reached(order: Order, times: schedule.Schedule, now: datetime) -> datetime | None:
+    """The last firing, if none is acted on now; an edit can leave others before it that are yet to come near."""
+    strategy, before = strategies.of(order), order.status.last_schedule_time
+    if before is None:
+        return None
+    if _is_edited(order) and before > now and strategy.type is StrategyType.SCHEDULED:
+        before = min(before, times.last_until(now + strategies.lead_time(strategy)) or now)
+    return max(_opened(order, now, before))
+
+
+def _opened(order: Order, now: datetime, before: datetime) -> Iterator[datetime]:
+    """Windows that were opened ahead of their time, which has come; at least one instant."""
+    yield before
+    yield from (pool.firing for pool in order.status.pools if pool.firing and pool.firing <= now)
+
+
 def _since(order: Order, now: datetime) -> datetime:
     """The instant after which a firing counts."""
     strategy, before = strategies.of(order), order.status.last_schedule_time
     if before is not None:
-        return before
+        return max(_opened(order, now, min(before, now) if _is_edited(order) else before))
     created = order.metadata.creation_timestamp or now
     if strategy.type is StrategyType.RECURRING:
         return created
@@ -95,7 +160,7 @@ def _hindrance(
     order: Order, at: datetime, now: datetime, ends: Sequence[datetime]
 ) -> tuple[OrderReason, str] | None:
     """Why nothing is made for a firing; None if nothing speaks against it."""
-    strategy = strategies.of(order)
+    strategy, hold = strategies.of(order), strategies.hold(order.spec.template.spec)
     if now - at > _deadline(strategy):
         seconds = strategy.starting_deadline_seconds
         told = f"missed the firing of {instant.render(at)} by more than {seconds} s"
@@ -105,8 +170,10 @@ def _hindrance(
     if closes(order, at) <= now:
         told = f"missed the firing of {instant.render(at)}, whose window is over"
         return OrderReason.FIRING_MISSED, told
-    most = 1 if strategy.overlap_policy is OverlapPolicy.FORBID else MOST_WINDOWS
-    overlapping = [end for end in ends if end > at]
+    if strategy.overlap_policy is OverlapPolicy.FORBID:
+        most, overlapping = 1, [end for end in ends if at < end < closes(order, at) + hold]
+    else:
+        most, overlapping = MOST_WINDOWS, list(ends)
     if len(overlapping) >= most:
         until = f"{len(overlapping)} open until {instant.render(max(overlapping))}"
         told = f"left out the firing of {instant.render(at)}: of {most} windows at a time there are {until}"
@@ -114,12 +181,11 @@ def _hindrance(
     return None
 
 
-def _passed_over(order: Order, at: datetime, times: schedule.Schedule) -> str:
+def _passed_over(order: Order, at: datetime, times: schedule.Schedule, now: datetime) -> str:
     """Tells of firings between the last one and this; after an edit of the order there were none to miss."""
-    before = order.status.last_schedule_time
-    if before is None or order.status.observed_generation != order.metadata.generation:
+    if order.status.last_schedule_time is None or _is_edited(order):
         return ""
-    first = times.next_after(before)
+    first = _first(order, times, _since(order, now))
     if first >= at:
         return ""
     return f"missed the firings from {instant.render(first)} until {instant.render(at)}"

@@ -6,10 +6,10 @@ finds out from the status alone which tickets are still to be made. Deletions co
 retires makes room for the next.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import count, islice
+from itertools import count, filterfalse, islice
 
 import msgspec
 
@@ -18,8 +18,6 @@ from korder.api.reserve import (
     NODE_LABEL,
     Order,
     OrderStatus,
-    OverlapPolicy,
-    RefreshPolicy,
     StrategyType,
     Ticket,
     TicketPhase,
@@ -32,6 +30,7 @@ from korder.reserve.rules.orders import (
     firings,
     numbers,
     orderstatus,
+    retiring,
     schedule,
     strategies,
     template,
@@ -56,8 +55,8 @@ class Picture:
     tickets: Sequence[Ticket]
     now: datetime
     taken: Taken
-    gone: Collection[str] = ()
-    """Names of tickets that were there and are not any more, as far as the status does not tell it yet."""
+    gone: Collection[Ticket] = ()
+    """Tickets that are not there any more, as they were last seen, as far as the status does not tell their end yet."""
     granting: Granting = freely
     """Who says which tickets may be made."""
 
@@ -77,9 +76,8 @@ def plan(picture: Picture) -> Plan:
     """Decides what to do about an order that is not being deleted."""
     order = picture.order
     accounts = _reckoned(picture)
-    ends = [firings.closes(order, each.firing) for each in accounts if each.firing is not None]
     try:
-        times = firings.timetable(order, picture.now, ends)
+        times = firings.timetable(order, picture.now, retiring.ends(order, accounts, picture.now))
     except schedule.InvalidSchedule as wrong:
         return _failed(picture, str(wrong))
     books = Books(accounts, times, order.status.next_index)
@@ -87,6 +85,17 @@ def plan(picture: Picture) -> Plan:
         books.accounts = _refreshed(picture, accounts, times)
         _turn_over(picture, books)
     return _written(picture, books)
+
+
+def unsettled(order: Order, gone: Mapping[str, Ticket]) -> dict[str, Ticket]:
+    """Tickets that are gone, by name, of which the books do not tell yet that they were made, or how they ended."""
+    open_ends = {each for pool in order.status.pools for each in numbers.parse(pool.members)}
+    return {
+        name: ticket
+        for name, ticket in gone.items()
+        if (number := ticketnames.number_of(name)) is not None
+        and (number >= order.status.made_index or number in open_ends)
+    }
 
 
 def misses_some(order: Order, tickets: Iterable[Ticket]) -> bool:
@@ -116,51 +125,35 @@ def _reckoned(picture: Picture) -> list[Account]:
         if number is not None and not _is_of_a_node(ticket):
             firing = ticketstate.firing_of(ticket) if windowed else None
             filed.setdefault(firing, {})[number] = ticket
-    gone = {ticketnames.number_of(name) for name in picture.gone}
+    gone = {ticketnames.number_of(each.metadata.name): each for each in picture.gone}
 
     def is_made(number: int) -> bool:
         return number < order.status.made_index or number in gone
 
     pools = order.status.pools or (() if windowed else (TicketPool(),))
     return [
-        accounting.reckon(pool, filed.get(pool.firing, {}), strategy, is_made)
+        accounting.reckon(pool, filed.get(pool.firing, {}), strategy, is_made, gone.get)
         for pool in pools
         if pool.firing is None or firings.closes(order, pool.firing) > picture.now
     ]
 
 
 def _refreshed(picture: Picture, accounts: list[Account], times: Timetable) -> list[Account]:
-    """Follows the number of replicas and the firing that is due."""
+    """Follows the number of replicas and the firing that is due; after its only window an order has no pool any more."""
     order, strategy = picture.order, strategies.of(picture.order)
     replicas = order.spec.replicas
-    more = max(replicas - order.status.issued_replicas, 0)
+    close = firings.only_close(order)
+    if close is not None and close <= picture.now:
+        return [Account(None, 0, 0, {})]
+    issued = 0 if strategies.keeps(strategy) else order.status.issued_replicas
+    more = max(replicas - issued, 0)
     most = replicas - _claimed(picture) if strategies.issues_once(strategy) else replicas
     accounts = [accounting.scaled(account, more, most) for account in accounts]
     if times.opens and strategy.type is StrategyType.RECURRING:
         accounts = [accounting.fired(account, strategy, replicas) for account in accounts]
     if times.opens and strategy.type is StrategyType.SCHEDULED:
         accounts.append(Account(times.last, replicas, 0, {}))
-    return _retired(picture, accounts)
-
-
-def _retired(picture: Picture, accounts: list[Account]) -> list[Account]:
-    """Empties windows that a later one has followed, where that is wished, and forgets those that are empty."""
-    strategy = strategies.of(picture.order)
-    opened = [a.firing for a in accounts if a.firing is not None and a.firing <= picture.now]
-    follows = (
-        strategy.refresh_policy is RefreshPolicy.ALWAYS
-        or strategy.overlap_policy is OverlapPolicy.REPLACE
-    )
-    if not follows or len(opened) < 2:
-        return accounts
-    newest = max(opened)
-    kept = []
-    for account in accounts:
-        if account.firing is None or account.firing >= newest:
-            kept.append(account)
-        elif account.tickets:
-            kept.append(replace(account, size=0, owed=0, unmade=frozenset()))
-    return kept
+    return retiring.kept(order, accounts, picture.now)
 
 
 def _claimed(picture: Picture) -> int:
@@ -174,8 +167,10 @@ def _is_of_a_node(ticket: Ticket) -> bool:
 
 def _turn_over(picture: Picture, books: Books) -> None:
     """Chooses what goes and gives numbers to what comes."""
-    strays = filter(_is_of_a_node, picture.tickets)
-    books.removed += [ticket for ticket in strays if ticketstate.is_idle(ticket)]
+    of_nodes = filter(_is_of_a_node, picture.tickets)
+    books.removed += filter(ticketstate.is_idle, of_nodes)
+    numbered = filterfalse(_is_of_a_node, picture.tickets)
+    books.removed += retiring.strays(picture.order, numbered, books.accounts, picture.now)
     is_current = findings.currency(picture.order, books.times)
     for place, before in enumerate(books.accounts):
         lost = {each for each in before.unmade if picture.taken(_name(picture, before, each))}
@@ -228,6 +223,9 @@ def _written(picture: Picture, books: Books) -> Plan:
         .wake(grant.look_at)
         .wake(books.times.look_at)
     )
+    close = firings.only_close(order)
+    if close is not None and close > now:
+        plan = plan.wake(close)
     for account in books.accounts:
         if account.firing is not None:
             plan = plan.wake(firings.closes(order, account.firing))

@@ -45,6 +45,10 @@ class Schedule:
         """The first firing later than the instant."""
         return next(self.after(instant))
 
+    def has(self, instant: datetime) -> bool:
+        """Says whether the instant is a firing."""
+        return self.next_after(instant - timedelta(microseconds=1)) == instant
+
     def last_until(self, instant: datetime, after: datetime | None = None) -> datetime | None:
         """The last firing at the instant or before it, and later than `after`."""
         for reach in _REACHES:

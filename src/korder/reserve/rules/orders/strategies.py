@@ -73,6 +73,13 @@ def issues_once(strategy: Strategy) -> bool:
     return strategy.type is StrategyType.ONE_TIME and strategy.refresh_policy is RefreshPolicy.NEVER
 
 
+def keeps(strategy: Strategy) -> bool:
+    """Says whether there are always to be as many tickets as replicas, however others have ended."""
+    return (
+        strategy.type is StrategyType.ONE_TIME and strategy.refresh_policy is RefreshPolicy.ALWAYS
+    )
+
+
 def renews(strategy: Strategy) -> bool:
     """Says whether a firing renews the tickets that stand."""
     return (

@@ -1,8 +1,9 @@
 """From the template of an order to a ticket.
 
 `orderplan` and `daemonplan` call it. The hash tells tickets of an old template from those of the present one. How long a ticket is held
-and what becomes of it after use are not part of the hash: they are *terms*, changed in place (rule 7). A ticket remembers the terms
-its order gave it, so that whoever extends a single ticket by hand is not overruled.
+and what becomes of it after use are not part of the hash: they are *terms*, changed in place (rule 7), and so is the lead time. A
+ticket remembers the terms its order gave it, so that whoever extends a single ticket by hand is not overruled. Words of ours that a
+template says reach no ticket, but for its group: they tell what only the order's rules can know.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,6 +26,7 @@ from korder.api.reserve import (
     TEMPLATE_HASH_LABEL,
     TERMS_ANNOTATION,
     TICKET_FINALIZER,
+    TICKET_GROUP_ANNOTATION,
     TICKETS,
     AfterUse,
     Order,
@@ -35,6 +37,9 @@ from korder.api.reserve import (
 )
 from korder.reserve.rules.orders import strategies, ticketstate
 from korder.reserve.rules.tickets import naming
+
+OUR_PREFIX = "korder.dev/"
+"""How the keys of labels and annotations begin that korder writes."""
 
 
 def template_hash(template: TicketTemplate) -> str:
@@ -51,7 +56,7 @@ def ticket(order: Order, name: str, *, firing: datetime | None = None, node: str
     meta = order.metadata
     said = order.spec.template.metadata
     labels = {
-        **said.labels,
+        **_theirs(said.labels),
         ORDER_LABEL: naming.legal_label(meta.name),
         ORDER_UID_LABEL: meta.uid,
         TEMPLATE_HASH_LABEL: template_hash(order.spec.template),
@@ -63,7 +68,7 @@ def ticket(order: Order, name: str, *, firing: datetime | None = None, node: str
             "name": name,
             "namespace": meta.namespace,
             "labels": dict(labels),
-            "annotations": {**said.annotations, **_annotations(order, firing)},
+            "annotations": {**_theirs(said.annotations), **_annotations(order, firing)},
             "finalizers": [TICKET_FINALIZER],
             "ownerReferences": [codec.plain(owner_reference(ORDERS, order))],
         },
@@ -72,11 +77,20 @@ def ticket(order: Order, name: str, *, firing: datetime | None = None, node: str
     return Create(TICKETS, body)
 
 
+def is_ours(key: str) -> bool:
+    """Says whether only korder writes this label or annotation of a ticket."""
+    return key.startswith(OUR_PREFIX) and key != TICKET_GROUP_ANNOTATION
+
+
+def _theirs(words: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in words.items() if not is_ours(key)}
+
+
 def _annotations(order: Order, firing: datetime | None) -> Mapping[str, str]:
     strategy = strategies.of(order)
     found = {TERMS_ANNOTATION: _terms(order)}
-    if strategies.lead_time(strategy):
-        found[LEAD_TIME_ANNOTATION] = strategy.lead_time
+    if lead := _lead_time(order):
+        found[LEAD_TIME_ANNOTATION] = lead
     if firing is not None:
         found[SCHEDULED_TIME_ANNOTATION] = instant.render(firing)
     if order.spec.daemon_set and strategy.type is not StrategyType.SCHEDULED:
@@ -103,29 +117,33 @@ def after_use(order: Order) -> AfterUse:
 
 
 def in_place(order: Order, tickets: Iterable[Ticket]) -> list[Patch]:
-    """Brings the present terms of an order to those of its tickets that have others and have not ended."""
-    terms = _terms(order)
-    return [
-        _with_terms(order, ticket, terms)
-        for ticket in tickets
-        if ticket.metadata.annotations.get(TERMS_ANNOTATION) != terms
-        and not ticketstate.is_over(ticket)
-        and not ticketstate.is_leaving(ticket)
-    ]
+    """Brings the present terms and lead time of an order to those of its tickets that have others and have not ended."""
+    wanted = {TERMS_ANNOTATION: _terms(order), LEAD_TIME_ANNOTATION: _lead_time(order)}
+    found = []
+    for ticket in tickets:
+        said = ticket.metadata.annotations
+        news = {key: value for key, value in wanted.items() if said.get(key) != value}
+        if news and not ticketstate.is_over(ticket) and not ticketstate.is_leaving(ticket):
+            found.append(_with(order, ticket, news))
+    return found
 
 
-def _with_terms(order: Order, ticket: Ticket, terms: str) -> Patch:
-    spec: dict[str, JSON] = {"afterUse": after_use(order).value}
-    length = _length(order)
-    if ticket.spec.window is None:
-        spec["duration"] = length
-    else:
-        spec["window"] = {"duration": length}
-    body: JSON = {"metadata": {"annotations": {TERMS_ANNOTATION: terms}}, "spec": spec}
+def _with(order: Order, ticket: Ticket, news: Mapping[str, str | None]) -> Patch:
+    """Says what is new to a ticket, and if these are its terms, changes its spec."""
     meta = ticket.metadata
+    body: dict[str, JSON] = {"metadata": {"annotations": dict(news)}}
+    if TERMS_ANNOTATION in news:
+        held: dict[str, JSON] = {"duration": _length(order)}
+        spec = held if ticket.spec.window is None else {"window": held}
+        body["spec"] = {**spec, "afterUse": after_use(order).value}
     return Patch(
         TICKETS, key_of(ticket), body, uid=meta.uid, resource_version=meta.resource_version
     )
+
+
+def _lead_time(order: Order) -> str | None:
+    strategy = strategies.of(order)
+    return strategy.lead_time if strategies.lead_time(strategy) else None
 
 
 def _length(order: Order) -> str | None:

@@ -53,6 +53,11 @@ def is_held(ticket: Ticket) -> bool:
     return phase_of(ticket) is TicketPhase.RESERVED and not is_leaving(ticket)
 
 
+def keeps_room(ticket: Ticket) -> bool:
+    """Says whether room is held by the ticket, or it is about to take back what its pod leaves."""
+    return is_held(ticket) or (is_open(ticket) and bool(ticket.status.node_name))
+
+
 def has_hash(ticket: Ticket, value: str) -> bool:
     """Says whether the ticket was made from the template with this hash."""
     return ticket.metadata.labels.get(TEMPLATE_HASH_LABEL) == value

@@ -2,7 +2,8 @@
 
 `orderplan` calls it. Only idle tickets go: first those that are only promised, then those that hold nothing, then the youngest. Tickets of
 an old template or an old firing are replaced make-before-break: a few new ones are made besides, and an old one that holds room goes
-only when more are held than wanted. So without room for a new ticket the old one stays (rule 7).
+only when more are held than wanted. So without room for a new ticket the old one stays (rule 7). A ticket that is about to take its room
+back after use counts as one that holds it: it stays, and its refill goes (S16).
 """
 
 from collections.abc import Callable
@@ -62,10 +63,10 @@ def _removable(
 ) -> tuple[Ticket, ...]:
     """Picks from what is too much: of the old what holds nothing, the rest as far as enough is held; then of the new."""
     in_use = len(account.tickets) - len(old) - len(current)
-    held = in_use + sum(map(ticketstate.is_held, (*old, *current)))
+    held = in_use + sum(map(ticketstate.keeps_room, (*old, *current)))
     spare = max(held - account.size, 0)
     gone = _first(old, spare)[:extra]
-    spare -= sum(map(ticketstate.is_held, gone))
+    spare -= sum(map(ticketstate.keeps_room, gone))
     beyond = extra - len(gone) - _surge(account, len(old) - len(gone))
     return (*gone, *_first(current, spare)[: max(beyond, 0)])
 
@@ -75,5 +76,5 @@ def _first(tickets: list[Ticket], spare: int) -> list[Ticket]:
     youngest = sorted(
         tickets, key=lambda each: ticketnames.number_of(each.metadata.name) or 0, reverse=True
     )
-    empty = [ticket for ticket in youngest if not ticketstate.is_held(ticket)]
-    return empty + [ticket for ticket in youngest if ticketstate.is_held(ticket)][:spare]
+    empty = [ticket for ticket in youngest if not ticketstate.keeps_room(ticket)]
+    return empty + [ticket for ticket in youngest if ticketstate.keeps_room(ticket)][:spare]
