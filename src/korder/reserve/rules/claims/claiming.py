@@ -19,6 +19,8 @@ from korder.reserve.rules.claims.requests import InvalidRequest, Request, reques
 
 HAND_OVER_SECONDS = 60.0
 """How long a hand-over may take before it is undone."""
+CROWDED_SECONDS = 10.0
+"""When to look again for a pod that waits for others to leave a node; nobody tells of every pod that goes."""
 _UNDONE = Wait(Reason.CLAIM_UNDONE, "The hand-over was undone; the pod looks for another ticket.")
 _UNASKED = Wait(ClaimReason.NO_TICKET, "The pod asks for no ticket.")
 
@@ -83,6 +85,8 @@ def plan(pods: Iterable[Pod], market: Market) -> Plan:
         wait = waits.get(seeker.pod.metadata.uid)
         if wait is not None:
             _hold_or_let_go(seeker.pod, seeker.request, wait, this)
+            if wait.is_crowded:
+                this.wake_at.append(market.now + timedelta(seconds=CROWDED_SECONDS))
     wake_at = min(this.wake_at, default=None)
     return Plan().then(*this.steps).tell(*this.notices).wake(wake_at)
 
