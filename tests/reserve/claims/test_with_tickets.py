@@ -6,7 +6,8 @@ import pytest
 from tests.reserve.claims.holds import asking, bound, claiming, phase
 from tests.reserve.scene import Scene, scene
 
-from korder.api.core import NAMESPACES, PODS, Pod
+from korder.api.core import EVENTS, NAMESPACES, PODS, Pod
+from korder.api.limits import RESOURCE_QUOTAS
 from korder.api.meta import JSON, Key
 from korder.api.reserve import TICKETS, Ticket, TicketPhase
 from korder.api.workloads import DAEMON_SETS, STATEFUL_SETS
@@ -179,6 +180,33 @@ async def test_a_ticket_is_not_shared_where_the_node_takes_no_more_pods(clock: C
         await bound(cluster, "web")
         await phase(cluster, "t", TicketPhase.RESERVED)
         assert held(await cluster.guardians()) == [{"cpu": "1", "memory": "512Mi"}]
+
+
+async def test_a_refused_guardian_of_the_remainder_ends_the_claim_and_is_told(clock: Clock) -> None:
+    """S12: not again before 20 s have passed, the room stays held, and the pod comes when the quota allows it."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("t", cpu="4", allocateOnce=False))
+        meta: JSON = {"name": "q", "namespace": "default"}
+        few: JSON = {"metadata": meta, "spec": {"hard": {"pods": "2"}}}
+        await cluster.client.create(RESOURCE_QUOTAS, few)
+        await cluster.pass_time(3)
+        await cluster.put(asking("web").requesting(cpu="1", memory="512Mi"))
+        web = await cluster.until(PODS, "web", lambda pod: claimsteps.told(pod) is not None)
+        told = claimsteps.told(web)
+        assert told is not None
+        assert told.reason == "GuardianRefused"
+        assert "exceeded quota" in told.message
+        await phase(cluster, "t", TicketPhase.RESERVED)
+        await cluster.pass_time(110)
+        events = [e for e in await cluster.all(EVENTS) if e.reason == "GuardianRefused"]
+        assert {e.regarding.name for e in events} == {"t", "web"}
+        for event in events:
+            assert event.series is not None
+            assert 4 <= event.series.count <= 6
+        await cluster.client.delete(RESOURCE_QUOTAS, Key("default", "q"))
+        await bound(cluster, "web")
+        await phase(cluster, "t", TicketPhase.RESERVED)
+        assert held(await cluster.guardians()) == [{"cpu": "3", "memory": "512Mi"}]
 
 
 async def test_daemon_pods_take_the_ticket_of_their_own_node_and_get_it_back_after_an_update(

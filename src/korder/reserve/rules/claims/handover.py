@@ -81,6 +81,20 @@ def plan(scene: Scene) -> Plan:
     return turn.plan()
 
 
+def refused(member: Member, message: str, now: datetime) -> Plan:
+    """What follows when the server does not take the guardian of what a pod would leave: the claim ends, and both are told."""
+    ending = endings.refused(member, message, now)
+    if member.pod is None:
+        return ending
+    why = f"{beginning(member.ticket)}cannot hold what the pod would leave over: {message}"
+    step = claimsteps.tell(member.pod, Reason.GUARDIAN_REFUSED, why, now, afresh=True)
+    notice = Notice(
+        PODS, member.pod, Reason.GUARDIAN_REFUSED, why, EventType.WARNING, "Waiting", step
+    )
+    told = Plan().then(step).tell(notice, *ending.notices)
+    return told.then(*(step for stage in ending.stages for step in stage))
+
+
 class _Turn:
     """Collects what is to be done: first steps, steps that follow when all of these have succeeded, and words."""
 
