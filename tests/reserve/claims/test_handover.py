@@ -361,6 +361,13 @@ def test_the_remainder_of_a_shared_ticket_takes_part(
     assert told(decide(*members, there=(guardian("other", cpu="2"),))) == steps
 
 
+def test_a_claim_that_would_put_one_pod_too_many_on_the_node_is_given_back() -> None:
+    crowd = tuple(guardian(f"p{number}", cpu="0") for number in range(109))
+    sharing = member(shared(), gated(), guardian(cpu="2"))
+    assert told(decide(sharing, there=crowd)) == [["t is Reserved"]]
+    assert told(decide(sharing, there=crowd[1:])) == [["make t"]]
+
+
 def replica(pod: Builder[Pod]) -> Builder[Pod]:
     owner = ReplicaSet(metadata=a_pod("rs").stored("uid-rs").build().metadata)
     return pod.owned_by(REPLICA_SETS, owner)

@@ -6,16 +6,18 @@ import pytest
 from tests.reserve.claims.holds import asking, bound, claiming, phase
 from tests.reserve.scene import Scene, scene
 
-from korder.api.core import NAMESPACES, PODS, Pod
+from korder.api.core import EVENTS, NAMESPACES, PODS, Pod
+from korder.api.limits import RESOURCE_QUOTAS
 from korder.api.meta import JSON, Key
 from korder.api.reserve import TICKETS, Ticket, TicketPhase
 from korder.api.workloads import DAEMON_SETS, STATEFUL_SETS
+from korder.embedded.actors.machines import Shape
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import claimsteps, members
 from korder.reserve.rules.tickets import guardian
 from korder.runtime.clock import Clock
-from korder.testing.builders import Builder, a_ticket, an_order
+from korder.testing.builders import Builder, a_pod, a_ticket, an_order
 
 
 def of(name: str, cpu: str = "1", **spec: JSON) -> Builder[Ticket]:
@@ -154,6 +156,57 @@ async def test_two_pods_share_a_ticket_and_the_third_waits(clock: Clock) -> None
         await cluster.pass_time(5)
         ticket = await phase(cluster, "t", TicketPhase.CLAIMED)
         assert sorted(share.name for share in ticket.status.shared_by) == ["b", "c"]
+
+
+async def test_a_ticket_is_not_shared_where_the_node_takes_no_more_pods(clock: Clock) -> None:
+    """S18: its guardian and a pod would be one too many; the room stays held until another pod goes."""
+    async with scene(clock, Tickets, claiming, nodes=0) as cluster:
+        cluster.add_node("small", Shape(cpu="4", memory="8Gi", pods=2))
+        await reserve(cluster, of("t", cpu="2", allocateOnce=False))
+        await cluster.put(a_pod("other").requesting(cpu="1"))
+        await bound(cluster, "other")
+        await cluster.put(asking("web").requesting(cpu="1", memory="512Mi"))
+        await cluster.pass_time(100)
+        web = await cluster.get(PODS, "web")
+        assert web is not None
+        told = claimsteps.told(web)
+        assert told is not None
+        assert told.message == (
+            "No free ticket fits; the nearest is default/t:"
+            " needs a place beside the guardian, node small takes no more pods."
+        )
+        await phase(cluster, "t", TicketPhase.RESERVED)
+        await cluster.delete(PODS, "other")
+        await bound(cluster, "web")
+        await phase(cluster, "t", TicketPhase.RESERVED)
+        assert held(await cluster.guardians()) == [{"cpu": "1", "memory": "512Mi"}]
+
+
+async def test_a_refused_guardian_of_the_remainder_ends_the_claim_and_is_told(clock: Clock) -> None:
+    """S12: not again before 20 s have passed, the room stays held, and the pod comes when the quota allows it."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("t", cpu="4", allocateOnce=False))
+        meta: JSON = {"name": "q", "namespace": "default"}
+        few: JSON = {"metadata": meta, "spec": {"hard": {"pods": "2"}}}
+        await cluster.client.create(RESOURCE_QUOTAS, few)
+        await cluster.pass_time(3)
+        await cluster.put(asking("web").requesting(cpu="1", memory="512Mi"))
+        web = await cluster.until(PODS, "web", lambda pod: claimsteps.told(pod) is not None)
+        told = claimsteps.told(web)
+        assert told is not None
+        assert told.reason == "GuardianRefused"
+        assert "exceeded quota" in told.message
+        await phase(cluster, "t", TicketPhase.RESERVED)
+        await cluster.pass_time(110)
+        events = [e for e in await cluster.all(EVENTS) if e.reason == "GuardianRefused"]
+        assert {e.regarding.name for e in events} == {"t", "web"}
+        for event in events:
+            assert event.series is not None
+            assert 4 <= event.series.count <= 6
+        await cluster.client.delete(RESOURCE_QUOTAS, Key("default", "q"))
+        await bound(cluster, "web")
+        await phase(cluster, "t", TicketPhase.RESERVED)
+        assert held(await cluster.guardians()) == [{"cpu": "3", "memory": "512Mi"}]
 
 
 async def test_daemon_pods_take_the_ticket_of_their_own_node_and_get_it_back_after_an_update(

@@ -217,8 +217,9 @@ def test_replicas_beside_daemon_set_are_warned_of() -> None:
         {"allocateOnce": False},
         {"nodeSelector": {"disk": "ssd"}},
         {"priorityClassName": "low"},
+        {"nodeName": "node-2"},
     ],
-    ids=["resources", "allocateOnce", "nodeSelector", "priorityClassName"],
+    ids=["resources", "allocateOnce", "nodeSelector", "priorityClassName", "nodeName"],
 )
 def test_what_a_guardian_is_made_of_stays_as_it_is(change: dict[str, JSON]) -> None:
     (refusal,) = of_ticket(change, before={"duration": "1h"}).refusals

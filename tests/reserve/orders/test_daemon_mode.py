@@ -176,6 +176,69 @@ def test_a_new_template_breaks_before_it_makes_a_few_nodes_at_a_time() -> None:
     assert "o-n7" not in new
 
 
+def no_room(desk: Desk) -> None:
+    for name in desk.names(TicketPhase.PENDING):
+        desk.become(name, TicketPhase.PENDING, reason="Unschedulable", message="Insufficient cpu")
+
+
+def turns_without_room(desk: Desk) -> None:
+    for _ in range(100):
+        no_room(desk)
+        if not desk.turn():
+            return
+    raise AssertionError("it never comes to rest")
+
+
+def test_a_new_template_without_room_stops_after_one_wave_and_says_why() -> None:
+    """Rule 7: two of twenty nodes hold nothing, the others keep what they have."""
+    desk = a_desk(20)
+    desk.edit(CPU)
+    turns_without_room(desk)
+    assert len(desk.names(TicketPhase.RESERVED)) == 18
+    assert condition(desk, "Progressing") == (
+        "False",
+        "RolloutBlocked",
+        "the old tickets stay, because o-n0 has no room: Insufficient cpu",
+    )
+    desk.become("o-n0", TicketPhase.RESERVED)
+    turns_without_room(desk)
+    assert len(desk.names(TicketPhase.RESERVED)) == 18
+    assert desk.tickets["o-n0"].spec.requests["cpu"] == "2"
+    desk.settle()
+    assert {each.spec.requests["cpu"] for each in desk.tickets.values()} == {"2"}
+    assert condition(desk, "Progressing")[1] == "Settled"
+
+
+def test_a_template_that_is_taken_back_replaces_the_tickets_that_found_no_room() -> None:
+    desk = a_desk(20)
+    before = desk.order.spec.template.spec.requests["cpu"]
+    desk.edit(CPU)
+    turns_without_room(desk)
+    desk.edit({"template": {"spec": {"resources": None}}})
+    desk.settle()
+    assert {each.spec.requests["cpu"] for each in desk.tickets.values()} == {before}
+    assert len(desk.names(TicketPhase.RESERVED)) == 20
+    assert len(desk.made) == 24
+
+
+def test_the_open_window_keeps_its_tickets_through_the_lead_time_of_the_next() -> None:
+    strategy: JSON = {"type": "Scheduled", "schedule": "0 * * * *", "leadTime": "10m"}
+    desk = a_desk(2, strategy=strategy, template={"spec": {"duration": "1h"}})
+    open_now = ["o-202601050000-n0", "o-202601050000-n1"]
+    coming = ["o-202601050100-n0", "o-202601050100-n1"]
+    desk.at("00:50")
+    desk.settle()
+    assert sorted(desk.free) == [*open_now, *coming]
+    assert desk.wake_at == START.replace(hour=1, second=0)
+    desk.delete(open_now[0])
+    desk.settle()
+    assert sorted(desk.free) == [*open_now, *coming]
+    desk.at("01:00")
+    desk.settle()
+    assert sorted(desk.free) == coming
+    assert condition(desk, "Ready")[0] == "True"
+
+
 def test_scheduled_tickets_live_for_their_window() -> None:
     strategy: JSON = {"type": "Scheduled", "schedule": "0 * * * *"}
     desk = a_desk(2, strategy=strategy, template={"spec": {"duration": "30m"}})
@@ -249,6 +312,18 @@ def test_an_order_that_changes_its_mode_changes_its_tickets() -> None:
     desk.edit({"daemonSet": True})
     desk.settle()
     assert sorted(desk.tickets) == ["o-n0", "o-n1", "o-n2"]
+
+
+def test_an_order_that_goes_back_to_replicas_gets_them_again() -> None:
+    desk = Desk(an_order("o", 2))
+    desk.nodes = {"n0": a_node("n0")}
+    desk.settle()
+    desk.edit({"daemonSet": True})
+    desk.settle()
+    desk.edit({"daemonSet": False})
+    desk.settle()
+    assert sorted(desk.tickets) == ["o-2", "o-3"]
+    assert condition(desk, "Complete")[0] == "False"
 
 
 happenings = st.tuples(

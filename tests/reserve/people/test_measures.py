@@ -50,6 +50,18 @@ def test_an_order_without_strategy_counts_as_one_time():
     assert "orders_total default OneTime" in amounts
 
 
+def test_pods_use_their_shares_while_the_rest_waits_for_room():
+    share: JSON = {"namespace": "default", "name": "p", "uid": "u", "requests": {"cpu": "1"}}
+    waiting = a_held_ticket("Pending").but({"spec": {"allocateOnce": False}})
+    amounts = shown(measures.of_ticket(waiting.but({"status": {"sharedBy": [share]}}).build()))
+    assert amounts == {
+        "tickets_total default Pending": 1,
+        "tickets_active default Pending": 1,
+        "claimed_resources default cpu cores": 1,
+        "node_claimed_resources n1 cpu cores": 1,
+    }
+
+
 @pytest.mark.parametrize("phase", ["Reserved", "Claiming"])
 def test_held_room_is_shown_by_namespace_and_by_node(phase: str):
     assert shown(measures.of_ticket(a_held_ticket(phase).build())) == {

@@ -79,21 +79,27 @@ async def test_a_hand_over_is_timed_from_the_claim_to_the_bound_pod(clock: Clock
 async def test_lost_room_and_undone_claims_are_counted_with_their_reason(clock: Clock):
     measured = Measured()
     async with scene(clock, measured, nodes=0) as cluster:
-        await cluster.put(a_ticket("evicted"), a_ticket("stolen"), a_ticket("ended"))
-        for name in ("evicted", "stolen", "ended"):
-            await become(cluster, name, phase="Reserved")
+        names = ("evicted", "stolen", "ended", "given-back")
+        await cluster.put(*map(a_ticket, names))
+        for name in names:
+            await become(cluster, name, phase="Reserved", reason="Held")
         await cluster.pass_time(1)
         await become(cluster, "evicted", phase="Pending", reason="Lost")
         await cluster.pass_time(1)
         await become(cluster, "evicted", phase="Pending", reason="Lost", message="no room")
         await become(cluster, "stolen", phase="Claiming")
+        await become(cluster, "given-back", phase="Claiming")
         await cluster.pass_time(1)
         await become(cluster, "stolen", phase="Pending", reason="Lost")
+        await become(cluster, "given-back", phase="Reserved")
         await become(cluster, "ended", phase="Expired")
         await cluster.pass_time(1)
         figures = printed(measured.manager)
         assert figures["korder_tickets_lost_total", ("default", "Lost")] == 2
-        assert figures["korder_handovers_undone_total", ("default", "Lost")] == 1
+        undone = {
+            key[1]: n for key, n in figures.items() if key[0] == "korder_handovers_undone_total"
+        }
+        assert undone == {("default", "Lost"): 1, ("default", "ClaimUndone"): 1}
 
 
 @pytest.mark.parametrize(

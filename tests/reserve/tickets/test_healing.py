@@ -6,6 +6,7 @@ from tests.reserve.scene import Scene, scene
 from tests.reserve.tickets.words import RESERVED, a_sized_ticket, told
 
 from korder.api.core import NAMESPACES, NODES, PODS, Pod
+from korder.api.limits import LIMIT_RANGES
 from korder.api.meta import JSON, Key, key_of
 from korder.api.reserve import TICKETS, Reason, Ticket, TicketPhase
 from korder.kube import served
@@ -60,6 +61,28 @@ async def test_a_lost_guardian_is_told_of_and_replaced_while_the_clock_goes_on_s
             assert healed.metadata.uid != pods[name].metadata.uid
             assert expected[name] in await told(cluster, name)
         assert len(await cluster.guardians()) == len(names)
+
+
+async def seen(cluster: Scene, seconds: int) -> set[str]:
+    """The guardians there are within this time."""
+    uids = set[str]()
+    for _ in range(seconds):
+        await cluster.pass_time(1)
+        uids |= {pod.metadata.uid for pod in await cluster.guardians()}
+    return uids
+
+
+async def test_a_ticket_of_nothing_is_held_where_defaults_would_make_it_something(
+    clock: Clock,
+) -> None:
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        meta: JSON = {"name": "l", "namespace": "default"}
+        nothing: JSON = {"requests": {"cpu": "1", "memory": "0"}}
+        least: JSON = {"type": "Container", "defaultRequest": {"memory": "64Mi"}}
+        await cluster.client.create(LIMIT_RANGES, {"metadata": meta, "spec": {"limits": [least]}})
+        await cluster.put(a_ticket("t").but({"spec": {"resources": nothing}}))
+        await cluster.until(TICKETS, "t", RESERVED)
+        assert len(await seen(cluster, 20)) == 1
 
 
 async def test_guardians_of_a_lost_node_come_back_elsewhere_or_are_lost_if_pinned_s8(

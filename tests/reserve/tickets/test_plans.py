@@ -106,6 +106,25 @@ def test_odd_sizes_are_held_like_any_other(cpu: str) -> None:
     assert status_in(decide(odd, stored))["phase"] == "Reserved"
 
 
+def test_a_guardian_of_another_size_than_it_was_made_stays_for_a_while_and_is_told() -> None:
+    """To make it again and again would help nobody; after five minutes one more is tried."""
+    size: JSON = {"name": "guardian", "resources": {"requests": {"cpu": "150m"}}}
+    made: JSON = {"creationTimestamp": instant.render(NOW - timedelta(minutes=4))}
+    changed = a_guardian().but({"metadata": made, "spec": {"containers": [size]}})
+    for ticket in (a_known_ticket(), reserved()):
+        status = status_in(decide(ticket, changed))
+        assert (status["phase"], status["reason"]) == ("Pending", Reason.GUARDIAN_REFUSED)
+        assert status["message"].startswith(
+            "the guardian was changed on its way in or later: it holds cpu 150m instead of 100m"
+        )
+        told = ticket.but({"status": status})
+        assert decide(told, changed).stages == ()
+        assert decide(told, changed).wake_at == NOW + timedelta(minutes=1)
+        later = ticketplan.plan(picture(told, changed), NOW + timedelta(minutes=1))
+        (step,) = steps(later)
+        assert isinstance(step, Delete)
+
+
 def test_a_reserved_ticket_is_looked_at_again_when_it_expires() -> None:
     first = status_in(decide(reserved(), a_guardian()))
     plan = decide(reserved(**first), a_guardian())

@@ -160,7 +160,9 @@ class OrderStatus(Base):
     desired_replicas: Annotated[
         shapes.Int32, doc("Tickets there should be: replicas, or the number of eligible nodes.")
     ] = 0
-    replicas: Annotated[shapes.Int32, doc("Tickets there are.")] = 0
+    replicas: Annotated[
+        shapes.Int32, doc("Tickets there are, or the number of eligible nodes.")
+    ] = 0
     available_replicas: Annotated[shapes.Int32, doc("Tickets that can be claimed now.")] = 0
     unavailable_replicas: Annotated[shapes.Int32, doc("Tickets that hold nothing yet.")] = 0
     claimed_replicas: Annotated[shapes.Int32, doc("Tickets that have a pod.")] = 0

@@ -8,11 +8,12 @@ has just begun does not know of nominations of gated pods, up to 1.36: every new
 from collections.abc import Hashable, Iterable
 from datetime import datetime
 
+from korder.api import codec
 from korder.api.core import LEASES, NODES, PODS, Lease, Pod
 from korder.api.meta import Key, controller_of
-from korder.api.plan import NOTHING, Plan
+from korder.api.plan import NOTHING, Create, Plan, Step
 from korder.api.reserve import TICKETS, Ticket, TicketPhase
-from korder.kube.errors import NotFound
+from korder.kube.errors import ApiError, NotFound
 from korder.reserve.controllers.claims import BY_CLAIMANT, BY_NODE, by_claimant, by_node, pods_on
 from korder.reserve.rules.claims import handover, members
 from korder.reserve.rules.claims.fitting import Site
@@ -45,7 +46,7 @@ class HandOvers:
         self._pods.add_index(GUARDED, guarded)
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
         self._tickets.add_index(HANDED_OVER, handed_over)
-        controller = manager.controller("handovers", self._turn)
+        controller = manager.controller("handovers", self._turn, refused=self._refused)
         controller.follow(self._tickets, lambda ticket: map(_key, _nodes_of(ticket)))
         controller.follow(self._pods, self._nodes_for)
         controller.follow(self._leases, self._all_nodes)
@@ -67,6 +68,20 @@ class HandOvers:
                 self._settings,
             )
         )
+
+    def _refused(self, key: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
+        """Ends the claim whose remainder would have had the guardian that was refused."""
+        if not isinstance(step, Create) or not isinstance(step.body, dict):
+            return None
+        owner = controller_of(codec.convert(step.body, PODS.model))
+        for ticket in self._tickets.reader.where(HANDED_OVER, key.name):
+            by = ticket.status.claimed_by
+            if owner is not None and owner.uid == ticket.metadata.uid and by is not None:
+                pod = self._pods.reader.get(Key(by.namespace, by.name))
+                mine = pod if pod is not None and pod.metadata.uid == by.uid else None
+                guardians = tuple(self._pods.reader.where(GUARDED, ticket.metadata.uid))
+                return handover.refused(Member(ticket, mine, guardians), error.message, now)
+        return None
 
     async def _member(self, ticket: Ticket) -> Member:
         pod = await self._claimant(ticket)

@@ -110,7 +110,7 @@ class Measuring(Collector):
         elif not self._manager.leading:
             return
         elif not _succeeded(old, new):
-            self._undone.labels(*_why(new)).inc()
+            self._undone.labels(*_why_undone(new)).inc()
         elif begun is not None:
             self._seconds.observe(now - begun)
 
@@ -119,6 +119,13 @@ def _succeeded(old: Ticket, new: Ticket) -> bool:
     """Says whether the pod that claimed has the room, or its share of it."""
     more = len(new.status.shared_by) > len(old.status.shared_by)
     return new.status.phase is TicketPhase.CLAIMED or more
+
+
+def _why_undone(ticket: Ticket) -> tuple[str, str]:
+    """A ticket that holds its room again says why it does, not why its pod did not come."""
+    if ticketstate.is_held(ticket):
+        return ticket.metadata.namespace, Reason.CLAIM_UNDONE
+    return _why(ticket)
 
 
 def _why(ticket: Ticket) -> tuple[str, str]:

@@ -77,6 +77,8 @@ class Wait:
 
     reason: ClaimReason | Reason
     message: str
+    is_crowded: bool = False
+    """Whether a pod that goes from some node would help."""
 
 
 def choose(seekers: Iterable[Seeker], market: Market) -> tuple[list[Match], dict[str, Wait]]:
@@ -150,7 +152,11 @@ class _Book:
         }
         self._ranked: dict[bytes, list[Ticket]] = {}
         self._next: dict[bytes, Iterator[Ticket]] = {}
-        self._unsuited: dict[tuple[bytes, str], str] = {}
+        self._unsuited: dict[tuple[bytes, str, bool], str] = {}
+        self._crowded: set[bytes] = set()
+        """Whom other pods on the nodes keep from a ticket."""
+        self._places: dict[str, int] = {}
+        """How many more pods nodes take, of those that have been asked."""
         self._why: dict[bytes, Wait] = {}
         self._taken: set[str] = set()
         self._with_ports: set[str] = set()
@@ -166,11 +172,27 @@ class _Book:
             node = ticket.status.node_name
             if ticket.metadata.uid in self._taken or (ports and node in self._with_ports):
                 continue
+            if fitting.leaves_some(seeker.pod, ticket) and not self._take_place(node):
+                continue
             self._taken.add(ticket.metadata.uid)
             if ports:
                 self._with_ports.add(node)
             return ticket
         return None
+
+    def _take_place(self, node: str) -> bool:
+        """Takes a place for one more pod, unless those who share tickets there already need them all."""
+        if node not in self._places:
+            site = self._market.site(node)
+            under_way = sum(
+                ticket.status.phase is TicketPhase.CLAIMING
+                and not ticket.spec.allocate_once
+                and ticket.status.node_name == node
+                for ticket in self._market.tickets
+            )
+            self._places[node] = (fitting.places(site) if site is not None else 0) - under_way
+        self._places[node] -= 1
+        return self._places[node] >= 0
 
     def why_not(self, seeker: Seeker) -> Wait:
         likeness = _likeness(seeker)
@@ -195,11 +217,16 @@ class _Book:
     def _suited(self, seeker: Seeker, likeness: bytes) -> Iterator[Ticket]:
         """Of these tickets, those on nodes where the pod can be."""
         for ticket in self._ranked[likeness]:
-            node = ticket.status.node_name
-            if (likeness, node) not in self._unsuited:
+            node, pod = ticket.status.node_name, seeker.pod
+            beside = fitting.leaves_some(pod, ticket)
+            if (likeness, node, beside) not in self._unsuited:
                 site = self._market.site(node)
-                self._unsuited[likeness, node] = fitting.unsuited(seeker.pod, site)
-            if not self._unsuited[likeness, node]:
+                why = self._unsuited[likeness, node, beside] = fitting.unsuited(
+                    pod, site, beside=beside
+                )
+                if why and site is not None and why == fitting.crowded(pod, site, beside=beside):
+                    self._crowded.add(likeness)
+            if not self._unsuited[likeness, node, beside]:
                 yield ticket
 
     def _explain(self, seeker: Seeker, likeness: bytes) -> Wait:
@@ -229,7 +256,8 @@ class _Book:
         ]
         if not free or any(self._suited(seeker, likeness)):
             return Wait(ClaimReason.NONE_FREE, f"All of {what} are taken or hold nothing yet.")
-        return Wait(ClaimReason.NONE_FITS, self._nearest(seeker.pod, free))
+        crowded = likeness in self._crowded
+        return Wait(ClaimReason.NONE_FITS, self._nearest(seeker.pod, free), crowded)
 
     def _nearest(self, pod: Pod, free: Collection[tuple[Ticket, Resources]]) -> str:
         """The mismatch that is nearest to a fit: a wrong node rather than too little room."""
@@ -242,7 +270,8 @@ class _Book:
 
         ticket, left = min(free, key=distance)
         site = self._market.site(ticket.status.node_name)
-        why = fitting.too_small(needs, left) or fitting.unsuited(pod, site)
+        beside = fitting.leaves_some(pod, ticket)
+        why = fitting.too_small(needs, left) or fitting.unsuited(pod, site, beside=beside)
         return f"No free ticket fits; the nearest is {key_of(ticket)}: {why}."
 
     def _closed_order(self, ticket: Ticket) -> Order | None:

@@ -19,6 +19,10 @@ from korder.reserve.rules.claims.requests import InvalidRequest, Request, reques
 
 HAND_OVER_SECONDS = 60.0
 """How long a hand-over may take before it is undone."""
+CROWDED_SECONDS = 10.0
+"""When to look again for a pod that waits for others to leave a node; nobody tells of every pod that goes."""
+REFUSED_SECONDS = 20.0
+"""How long a pod claims nothing after the server refused the guardian of what it would have left over."""
 _UNDONE = Wait(Reason.CLAIM_UNDONE, "The hand-over was undone; the pod looks for another ticket.")
 _UNASKED = Wait(ClaimReason.NO_TICKET, "The pod asks for no ticket.")
 
@@ -83,6 +87,8 @@ def plan(pods: Iterable[Pod], market: Market) -> Plan:
         wait = waits.get(seeker.pod.metadata.uid)
         if wait is not None:
             _hold_or_let_go(seeker.pod, seeker.request, wait, this)
+            if wait.is_crowded:
+                this.wake_at.append(market.now + timedelta(seconds=CROWDED_SECONDS))
     wake_at = min(this.wake_at, default=None)
     return Plan().then(*this.steps).tell(*this.notices).wake(wake_at)
 
@@ -99,6 +105,9 @@ def _sort(pod: Pod, this: _Round) -> None:
         this.wait(pod, _UNDONE)
     elif not request.asks:
         this.let_go(pod, _UNASKED.message)
+    elif (again_at := _refused_until(pod)) is not None and again_at > this.now and last is not None:
+        this.wake_at.append(again_at)
+        _hold_or_let_go(pod, request, Wait(Reason.GUARDIAN_REFUSED, last.message), this)
     elif not claimsteps.is_last_gate(pod):
         _hold_or_let_go(pod, request, _held_back(pod), this, at_once=False)
     else:
@@ -119,6 +128,14 @@ def _hold_or_let_go(
         this.wait(pod, wait)
     else:
         this.let_go(pod, wait.message)
+
+
+def _refused_until(pod: Pod) -> datetime | None:
+    """When a pod may claim again whose last claim ended with a refusal."""
+    last = claimsteps.told(pod)
+    if last is None or last.reason != Reason.GUARDIAN_REFUSED or last.last_transition_time is None:
+        return None
+    return last.last_transition_time + timedelta(seconds=REFUSED_SECONDS)
 
 
 def _held_back(pod: Pod) -> Wait:

@@ -59,11 +59,13 @@ def tell(
     *,
     bound: bool = False,
     node: str = "",
+    afresh: bool = False,
 ) -> Patch:
-    """Writes on the pod whether it has a ticket, and the node that is promised to it, or none."""
+    """Writes on the pod whether it has a ticket, and the node that is promised to it, or none; `afresh` even if only the time is new."""
     status = "True" if bound else "False"
     old = told(pod)
-    since = old.last_transition_time if old is not None and old.status == status else None
+    is_old = old is not None and old.status == status and not afresh
+    since = old.last_transition_time if old is not None and is_old else None
     condition: JSON = {
         "type": TICKET_BOUND_CONDITION,
         "status": status,

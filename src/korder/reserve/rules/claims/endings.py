@@ -52,6 +52,16 @@ def too_late(member: Member, now: datetime) -> Plan:
     return _back(member, Reason.CLAIM_UNDONE, "the hand-over took too long", now)
 
 
+def crowded(member: Member, node: str, now: datetime) -> Plan:
+    """The node takes no pod besides the guardian of what would be left."""
+    return _back(member, Reason.CLAIM_UNDONE, f"node {node} takes no more pods", now)
+
+
+def refused(member: Member, why: str, now: datetime) -> Plan:
+    """The server does not take the guardian of what would be left."""
+    return _back(member, Reason.GUARDIAN_REFUSED, why, now)
+
+
 def unbound(member: Member, reason: Reason, why: str, now: datetime) -> Plan:
     """The pod was let go and no node took it."""
     name = member.ticket.status.claimed_pod

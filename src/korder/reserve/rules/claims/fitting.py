@@ -2,7 +2,8 @@
 
 Claims and `korder explain` ask it; it asks the predicates that the scheduler of the embedded cluster asks too, so that a
 pod which fits here is one that the node takes. The answer is the first mismatch in words a user can act on. Taints and
-cordon are judged as the scheduler judges them: a DaemonSet's pod tolerates a cordon, others do not.
+cordon are judged as the scheduler judges them: a DaemonSet's pod tolerates a cordon, others do not. Tickets hold no place in the node's
+count of pods but that of their guardian: a pod that leaves some of a shared ticket over needs one besides.
 """
 
 from collections.abc import Collection
@@ -10,7 +11,9 @@ from dataclasses import dataclass, field
 
 from korder.api import noderoom, podrequests, quantity, resources, scheduling
 from korder.api.core import Node, Pod
+from korder.api.reserve import Ticket
 from korder.api.resources import Resources
+from korder.reserve.rules.tickets import usage
 
 _SLOT = "pods"
 
@@ -38,14 +41,37 @@ def too_small(needs: Resources, left: Resources) -> str:
     return ""
 
 
-def unsuited(pod: Pod, site: Site | None) -> str:
-    """Says why the pod cannot be on the ticket's node; nothing if it can."""
+def leaves_some(pod: Pod, ticket: Ticket) -> bool:
+    """Says whether a guardian stays beside the pod, for what it leaves of a ticket that may be shared."""
+    if ticket.spec.allocate_once:
+        return False
+    needs, left = needs_of(pod), usage.remainder(ticket, ticket.status.shared_by)
+    return any(amount > needs.get(name, quantity.ZERO) for name, amount in left.items())
+
+
+def places(site: Site) -> int:
+    """How many more pods the node takes."""
+    free = noderoom.room_of(site.node, site.pods).free().get(_SLOT, quantity.ZERO)
+    return free.value()
+
+
+def unsuited(pod: Pod, site: Site | None, *, beside: bool = False) -> str:
+    """Says why the pod cannot be on the ticket's node, beside its guardian if that stays; nothing if it can."""
     if site is None:
         return "its node is gone"
     for mismatch in scheduling.unsuited(pod.spec, site.node):
         return mismatch.message
+    return crowded(pod, site, beside=beside)
+
+
+def crowded(pod: Pod, site: Site, *, beside: bool) -> str:
+    """Says what the pods on the node have that this one needs; nothing if they leave it all."""
     demand = noderoom.demand_of(pod)
     if demand.ports:
         for port in noderoom.room_of(site.node, site.pods).taken_ports(demand):
             return f"needs host port {port}, which is taken on node {site.node.metadata.name}"
+    if beside and places(site) < 1:
+        return (
+            f"needs a place beside the guardian, node {site.node.metadata.name} takes no more pods"
+        )
     return ""

@@ -17,7 +17,7 @@ from korder.api.meta import controller_of, key_of
 from korder.api.noderoom import NodeRoom
 from korder.api.plan import Create, Delete, EventType, Notice, Plan, Step
 from korder.api.reserve import ClaimReason, Reason, Ticket
-from korder.reserve.rules.claims import claimsteps, endings
+from korder.reserve.rules.claims import claimsteps, endings, fitting
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.members import NEVER, Member, Stage, beginning, is_marked, stage_of
 from korder.reserve.rules.tickets import guardian
@@ -79,6 +79,20 @@ def plan(scene: Scene) -> Plan:
     elif queued:
         turn.begin(queued)
     return turn.plan()
+
+
+def refused(member: Member, message: str, now: datetime) -> Plan:
+    """What follows when the server does not take the guardian of what a pod would leave: the claim ends, and both are told."""
+    ending = endings.refused(member, message, now)
+    if member.pod is None:
+        return ending
+    why = f"{beginning(member.ticket)}cannot hold what the pod would leave over: {message}"
+    step = claimsteps.tell(member.pod, Reason.GUARDIAN_REFUSED, why, now, afresh=True)
+    notice = Notice(
+        PODS, member.pod, Reason.GUARDIAN_REFUSED, why, EventType.WARNING, "Waiting", step
+    )
+    told = Plan().then(step).tell(notice, *ending.notices)
+    return told.then(*(step for stage in ending.stages for step in stage))
 
 
 class _Turn:
@@ -148,10 +162,10 @@ class _Turn:
 
     def begin(self, members: Members) -> None:
         """Starts the node's next batch: the easy way as far as there is room for the pods beside the guardians."""
+        members = self._with_places(members)
         heirless = [member for member, _ in members if member.is_swapped and member.heir is None]
         self._first += map(self._birth, heirless)
         ready = [each for each in members if each[0] not in heirless]
-        ready.sort(key=lambda each: _age(each[1]))
         room = self._scene.room()
         if ready and (ready[0][0].is_swapped or room.lacks(noderoom.demand_of(ready[0][1]))):
             self._mark(ready)
@@ -162,6 +176,19 @@ class _Turn:
             if not member.is_swapped and not room.lacks(demand):
                 room = room.with_pod(demand)
                 self._open(member, pod)
+
+    def _with_places(self, members: Members) -> Members:
+        """Those whose remainder finds a place in the node's count of pods; the others end before anything is lost."""
+        site = self._scene.site
+        places = fitting.places(site) if site is not None else 0
+        left = []
+        for member, pod in sorted(members, key=lambda each: _age(each[1])):
+            places -= member.is_swapped
+            if member.is_swapped and places < 0:
+                self.end(endings.crowded(member, self._scene.node, self._scene.now))
+            else:
+                left.append((member, pod))
+        return left
 
     def advance(self, members: Members) -> None:
         """Takes a batch over the barrier once the last of its guardians is gone."""

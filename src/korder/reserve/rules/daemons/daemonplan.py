@@ -2,8 +2,9 @@
 
 `controllers.orders` calls it; `orderplan` is its twin for orders that keep a number of tickets. Names come from nodes, so nothing has to be
 booked before a ticket is made: a second create finds the first. A ticket is replaced break-before-make, because its node has room for
-one (rule 7), a tenth of the nodes at a time. Refresh policies do not count here (rule 19); a firing opens a window of a Scheduled
-order and otherwise only looks again.
+one (rule 7), a tenth of the nodes at a time: while that many have no room for the new one, the others keep the old. Refresh policies
+do not count here (rule 19); a firing opens a window of a Scheduled order and otherwise only looks again. With a lead time the tickets of
+the coming window are made besides those of the open one.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -62,48 +63,45 @@ class Picture:
 def plan(picture: Picture) -> Plan:
     """Decides what to do about an order in DaemonSet mode that is not being deleted."""
     order, now = picture.order, picture.now
-    open_now = _open_firing(order, now)
-    ends = (firings.closes(order, open_now),) if open_now is not None else ()
+    known = [pool.firing for pool in order.status.pools if pool.firing is not None]
+    known = [each for each in known if firings.closes(order, each) > now]
     try:
-        times = firings.timetable(order, now, ends)
+        times = firings.timetable(order, now, [firings.closes(order, each) for each in known])
     except schedule.InvalidSchedule as wrong:
         found = findings.of_failure(order, str(wrong))
         status, _ = orderstatus.status_of(order, picture.tickets, found, now)
         return Plan().then(*orderstatus.report(order, status))
-    firing = times.last if times.opens and _is_windowed(order) else open_now
+    wish = Wish(template.template_hash(order.spec.template), _windows(order, known, times, now))
     posts = nodeposts.posts_of(order.spec.template.spec, picture.nodes, picture.tickets, now)
-    wish = Wish(template.template_hash(order.spec.template), _is_windowed(order), firing)
     work = Work() if order.spec.paused else nodeposts.work_on(posts, wish, now)
-    return _written(picture, posts, work, times, firing)
+    return _written(picture, posts, work, times, wish)
 
 
-def _is_windowed(order: Order) -> bool:
-    return strategies.of(order).type is StrategyType.SCHEDULED
-
-
-def _open_firing(order: Order, now: datetime) -> datetime | None:
-    """The firing whose window is open."""
-    opened = [pool.firing for pool in order.status.pools if pool.firing is not None]
-    return next((each for each in opened if firings.closes(order, each) > now), None)
+def _windows(
+    order: Order, known: Iterable[datetime], times: Timetable, now: datetime
+) -> tuple[datetime | None, ...]:
+    """What opened the windows that count: the youngest of those that are open, and those whose lead time has begun."""
+    if strategies.of(order).type is not StrategyType.SCHEDULED:
+        return (None,)
+    fired = sorted({*known, times.last} if times.opens and times.last else {*known})
+    opened = [each for each in fired if each <= now]
+    return (*opened[-1:], *(each for each in fired if each > now))
 
 
 def _written(
-    picture: Picture,
-    posts: Sequence[Post],
-    work: Work,
-    times: Timetable,
-    firing: datetime | None,
+    picture: Picture, posts: Sequence[Post], work: Work, times: Timetable, wish: Wish
 ) -> Plan:
     order, now = picture.order, picture.now
-    pools = (TicketPool(firing=firing),) if firing is not None and _is_windowed(order) else ()
+    windows = [firing for firing in wish.firings if firing is not None]
     booked = msgspec.structs.replace(
         order.status,
-        pools=pools,
+        pools=tuple(TicketPool(firing=firing) for firing in windows),
+        issued_replicas=0,
         last_schedule_time=times.last,
         next_schedule_time=times.following,
     )
-    grant = picture.granting([_creation(picture, node, firing) for node in work.bare])
-    found = _found(picture, posts, work, times, firing)
+    grant = picture.granting([_creation(picture, node, firing) for node, firing in work.bare])
+    found = _found(picture, posts, work, times, wish)
     found = findings.with_shortage(found, grant)
     status, next_at = orderstatus.status_of(
         msgspec.structs.replace(order, status=booked), picture.tickets, found, now
@@ -129,8 +127,8 @@ def _written(
         .wake(times.look_at)
         .wake(grant.look_at)
     )
-    if firing is not None:
-        plan = plan.wake(firings.closes(order, firing))
+    for firing in windows:
+        plan = plan.wake(firing if firing > now else firings.closes(order, firing))
     for post in posts:
         if post.verdict.until is not None and post.verdict.until > now and post.tickets:
             plan = plan.wake(post.verdict.until)
@@ -148,38 +146,49 @@ def _found(
     posts: Sequence[Post],
     work: Work,
     times: Timetable,
-    firing: datetime | None,
+    wish: Wish,
 ) -> Findings:
     """What is found for the conditions."""
-    order = picture.order
     eligible = [
         post
         for post in posts
         if post.verdict.takes or (post.verdict.keeps(picture.now) and post.serves)
     ]
-    wanted = template.template_hash(order.spec.template)
     claimed = sum(
         any(ticketstate.phase_of(each) is TicketPhase.CLAIMED for each in post.tickets)
         for post in eligible
     )
-    old = any(
-        ticketstate.is_idle(ticket) and not ticketstate.has_hash(ticket, wanted)
-        for ticket in picture.tickets
-    )
     base = Findings(
         desired=len(eligible),
         free=len(eligible) - claimed,
-        template_hash=wanted,
-        rolling=old,
+        template_hash=wish.template_hash,
+        blocked=_obstacle(picture, wish) if work.halted else "",
+        rolling=any(map(wish.is_old, picture.tickets)),
         busy=bool(work.gone or work.bare or any(map(ticketstate.is_leaving, picture.tickets))),
         unmade=bool(work.bare),
         remarks=_rivalry(picture),
     )
-    if _is_windowed(order) and firing is None:
+    if not wish.firings:
         return replace(base, desired=0, free=0, closed=findings.between_windows(times))
     if not eligible:
         return replace(base, closed=(Reason.NO_ELIGIBLE_NODE, _no_node(posts)))
     return base
+
+
+def _obstacle(picture: Picture, wish: Wish) -> str:
+    """Why the tickets that were replaced do not get the room that would let others follow (rule 7)."""
+    waiting = (
+        ticket
+        for ticket in picture.tickets
+        if ticketstate.phase_of(ticket) is TicketPhase.PENDING
+        and not wish.is_old(ticket)
+        and ticket.status.reason not in ("", Reason.SCHEDULED)
+    )
+    first = min(waiting, key=lambda each: each.metadata.name, default=None)
+    if first is None:
+        return ""
+    why = first.status.message or first.status.reason
+    return f"the old tickets stay, because {first.metadata.name} has no room: {why}"
 
 
 def _no_node(posts: Sequence[Post]) -> str:

@@ -1,15 +1,16 @@
 """The nodes of an order in DaemonSet mode, each with its tickets: what is too much there, what is old, and what is missing.
 
 `daemonplan` calls it; it asks `eligibility` about every node. What can still be claimed goes at once when its node is no longer eligible, a
-ticket with a pod stays until it comes back. A name that is still in use by a ticket on its way out is waited for.
+ticket with a pod stays until it comes back, and is the one ticket of its node until then. A name that is still in use by a ticket on
+its way out is waited for. A roll-out takes what holds nothing at once, and what holds room only while enough nodes hold some.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from korder.api.core import Node
-from korder.api.reserve import Ticket, TicketSpec
+from korder.api.reserve import Ticket, TicketPhase, TicketSpec
 from korder.reserve.rules.daemons import eligibility
 from korder.reserve.rules.daemons.eligibility import Verdict
 from korder.reserve.rules.orders import ticketstate
@@ -39,12 +40,17 @@ class Post:
 
 @dataclass(slots=True)
 class Work:
-    """What a turn wants done: tickets that go, with why, and nodes that get one."""
+    """What a turn wants done: tickets that go, with why, and nodes that get one, each for its window.
+
+    Attributes:
+        halted: Whether old tickets stay because too many nodes hold nothing.
+    """
 
     unwanted: list[Ticket] = field(default_factory=list)
     outdated: list[Ticket] = field(default_factory=list)
-    bare: list[str] = field(default_factory=list)
+    bare: list[tuple[str, datetime | None]] = field(default_factory=list)
     why: str = ""
+    halted: bool = False
 
     @property
     def gone(self) -> list[Ticket]:
@@ -71,60 +77,90 @@ def posts_of(
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What every node should have: a ticket of this template and, if the order has windows, of this one."""
+    """What every node should have: a ticket of this template, for each of these windows."""
 
     template_hash: str
-    windowed: bool
-    firing: datetime | None
+    firings: tuple[datetime | None, ...]
+    """What opened the windows: the one that is open, and those that are to come; only None for standing tickets, which have no window."""
 
-    def is_of_now(self, ticket: Ticket) -> bool:
-        """Says whether a ticket belongs to the window that is open; of a standing one that is never asked."""
-        return not self.windowed or ticketstate.firing_of(ticket) == self.firing
+    @property
+    def is_standing(self) -> bool:
+        """Whether tickets have no window."""
+        return None in self.firings
+
+    def window_of(self, ticket: Ticket) -> datetime | None:
+        """The window for which a ticket is there; of a standing one that is never asked."""
+        return None if self.is_standing else ticketstate.firing_of(ticket)
+
+    def is_old(self, ticket: Ticket) -> bool:
+        """Says whether a ticket is to be replaced by one of the present template."""
+        return ticketstate.is_idle(ticket) and not ticketstate.has_hash(ticket, self.template_hash)
 
 
 def work_on(posts: Sequence[Post], wish: Wish, now: datetime) -> Work:
     """Looks at each node."""
     work = Work()
-    for post in posts:
-        surplus, kept = _surplus(post, wish, now)
+    kept = [_kept(post, wish, now) for post in posts]
+    for post, staying in zip(posts, kept, strict=True):
+        surplus = _surplus(post, wish, staying)
         if surplus and not work.why:
             work.why = post.verdict.why_not or "another ticket of the order is there, or follows"
         work.unwanted += surplus
-        if kept is None and post.verdict.takes and not _is_occupied(post, wish):
-            work.bare.append(post.node)
-        elif kept is not None and _is_old(kept, wish):
-            work.outdated.append(kept)
-    if work.outdated:
-        in_flight = sum(post.verdict.takes and not post.serves for post in posts)
-        wave = max(sum(post.verdict.takes for post in posts) // _WAVES, 1)
-        work.outdated = work.outdated[: max(wave - in_flight, 0)]
+        if post.verdict.takes:
+            work.bare += ((post.node, each) for each in _missing(post, wish, staying))
+    takes = [each for post, each in zip(posts, kept, strict=True) if post.verdict.takes]
+    most = max(len(takes) // _WAVES, 1)
+    for firing in wish.firings:
+        old = [each[firing] for each in takes if firing in each and wish.is_old(each[firing])]
+        without = sum(firing not in each or not _holds(each[firing]) for each in takes)
+        held = [ticket for ticket in old if _holds(ticket)]
+        wave = held[: max(most - without, 0)]
+        work.outdated += [*(ticket for ticket in old if not _holds(ticket)), *wave]
+        work.halted |= bool(held) and not wave
     return work
 
 
-def _surplus(post: Post, wish: Wish, now: datetime) -> tuple[list[Ticket], Ticket | None]:
-    """The tickets of a node that have to go now, and the one that stays: one with a pod rather than an idle one."""
+def _kept(post: Post, wish: Wish, now: datetime) -> dict[datetime | None, Ticket]:
+    """The tickets of a node that stay, by window; one that is in use stands for all windows."""
     staying = [ticket for ticket in post.live if not ticketstate.is_leaving(ticket)]
-    staying.sort(key=lambda ticket: (ticketstate.is_idle(ticket), ticket.metadata.name))
-    welcome = post.verdict.keeps(now)
-    fitting = (
-        ticket
-        for ticket in staying
-        if not ticketstate.is_idle(ticket) or (welcome and wish.is_of_now(ticket))
-    )
-    kept = next(fitting, None)
-    going = [each for each in staying if each is not kept and ticketstate.is_idle(each)]
-    if not wish.windowed:
+    staying.sort(key=lambda ticket: ticket.metadata.name)
+    in_use = next((ticket for ticket in staying if not ticketstate.is_idle(ticket)), None)
+    if in_use is not None:
+        return dict.fromkeys((*wish.firings, wish.window_of(in_use)), in_use)
+    if not post.verdict.keeps(now):
+        return {}
+    return {wish.window_of(each): each for each in reversed(staying) if _is_wanted(each, wish)}
+
+
+def _is_wanted(ticket: Ticket, wish: Wish) -> bool:
+    return wish.window_of(ticket) in wish.firings
+
+
+def _surplus(post: Post, wish: Wish, kept: Mapping[datetime | None, Ticket]) -> list[Ticket]:
+    """The tickets of a node that have to go now."""
+    staying = {ticket.metadata.uid for ticket in kept.values()}
+    going = [
+        each for each in post.live if ticketstate.is_idle(each) and each.metadata.uid not in staying
+    ]
+    if wish.is_standing:
         ended = [ticket for ticket in post.tickets if ticketstate.is_over(ticket)]
         going += [ticket for ticket in ended if not ticketstate.is_leaving(ticket)]
-    return going, kept
+    return going
 
 
-def _is_occupied(post: Post, wish: Wish) -> bool:
-    """Says whether the node has to wait: its window is closed, has had its ticket, or a ticket still has the name."""
-    if wish.windowed and wish.firing is None:
-        return True
-    return any(wish.is_of_now(t) or not ticketstate.is_over(t) for t in post.tickets)
+def _missing(
+    post: Post, wish: Wish, kept: Mapping[datetime | None, Ticket]
+) -> list[datetime | None]:
+    """The windows for which a node gets a ticket: not those that have had theirs, and none while a ticket is on its way out."""
+    staying = {ticket.metadata.uid for ticket in kept.values()}
+    if any(ticket.metadata.uid not in staying for ticket in post.live):
+        return []
+    had = {wish.window_of(ticket) for ticket in post.tickets}
+    return [firing for firing in wish.firings if firing not in kept and firing not in had]
 
 
-def _is_old(ticket: Ticket, wish: Wish) -> bool:
-    return ticketstate.is_idle(ticket) and not ticketstate.has_hash(ticket, wish.template_hash)
+def _holds(ticket: Ticket) -> bool:
+    """Says whether a ticket, or a pod that shares it, has room."""
+    return ticketstate.phase_of(ticket) is not TicketPhase.PENDING or not ticketstate.is_idle(
+        ticket
+    )

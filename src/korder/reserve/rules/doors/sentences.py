@@ -8,6 +8,7 @@ KEPT = (
     "allocateOnce",
     "schedulerName",
     "priorityClassName",
+    "nodeName",
     "nodeSelector",
     "affinity",
     "tolerations",

@@ -77,10 +77,10 @@ def status_of(
         order.status,
         observed_generation=order.metadata.generation,
         desired_replicas=found.desired,
-        replicas=len(live),
+        replicas=found.desired if order.spec.daemon_set else len(live),
         available_replicas=available,
         unavailable_replicas=phases.count(TicketPhase.PENDING),
-        claimed_replicas=phases.count(TicketPhase.CLAIMED),
+        claimed_replicas=sum(map(_has_a_pod, live)),
         terminal_replicas=len(tickets) - len(live),
         updated_replicas=sum(ticketstate.has_hash(each, found.template_hash) for each in live),
         opened=order.status.opened or (least is not None and held >= least),
@@ -89,9 +89,20 @@ def status_of(
     return _judged(order, counted, live, found, now), next_at
 
 
+def _has_a_pod(ticket: Ticket) -> bool:
+    return ticketstate.phase_of(ticket) is TicketPhase.CLAIMED or bool(ticket.status.shared_by)
+
+
+def _is_claimable(ticket: Ticket) -> bool:
+    """Says whether a held ticket can be claimed: not on a cordoned node (rule 12)."""
+    ready = conditions.find(ticket.status.conditions, TicketCondition.READY)
+    is_barred = ready is not None and ready.status is Status.FALSE
+    return ticketstate.is_held(ticket) and not is_barred
+
+
 def _available(order: Order, live: Iterable[Ticket], now: datetime) -> tuple[int, datetime | None]:
     """Counts the tickets that have been held for long enough, and says when the next one will have been."""
-    held = [ticket for ticket in live if ticketstate.is_held(ticket)]
+    held = [ticket for ticket in live if _is_claimable(ticket)]
     if not order.spec.min_ready_seconds:
         return len(held), None
     wait = timedelta(seconds=order.spec.min_ready_seconds)
@@ -168,7 +179,7 @@ def _ready(
 
 def _waiting(live: Iterable[Ticket], ready: int, found: Findings) -> str:
     told = f"{ready} of {found.free} tickets can be claimed"
-    waiting = [t for t in live if ticketstate.phase_of(t) is TicketPhase.PENDING]
+    waiting = [t for t in live if ticketstate.is_open(t) and not _is_claimable(t)]
     telling = min((t for t in waiting if t.status.message), key=_name, default=None)
     if telling is not None:
         told += f"; {_name(telling)} waits: {telling.status.message}"

@@ -190,11 +190,12 @@ def _is_lost(ticket: Ticket) -> bool:
 
 def room(ticket: Ticket) -> tuple[Mapping[str, Quantity], Mapping[str, Quantity]]:
     """How much of a ticket is held for somebody to come, and how much pods use."""
-    phase = ticketstate.phase_of(ticket)
-    if phase not in _HELD and phase is not TicketPhase.CLAIMED:
+    phase, shares = ticketstate.phase_of(ticket), ticket.status.shared_by
+    if phase is TicketPhase.PENDING:
+        return {}, usage.taken(shares)
+    if ticketstate.is_over(ticket):
         return {}, {}
     if not ticket.spec.allocate_once:
-        shares = ticket.status.shared_by
         return usage.remainder(ticket, shares), usage.taken(shares)
     whole = usage.held(ticket)
     return (whole, {}) if phase in _HELD else ({}, whole)

@@ -66,4 +66,5 @@ def _mismatch(pod: Pod, ticket: Ticket, market: Market, *, knows_nodes: bool) ->
     short = fitting.too_small(fitting.needs_of(pod), left)
     if short or not ticket.status.node_name or not knows_nodes:
         return short
-    return fitting.unsuited(pod, market.site(ticket.status.node_name))
+    beside = fitting.leaves_some(pod, ticket)
+    return fitting.unsuited(pod, market.site(ticket.status.node_name), beside=beside)

@@ -212,13 +212,14 @@ def _scheduling(ticket: Ticket, place: Place) -> dict[str, JSON]:
 
 
 def _resources(ticket: Ticket, amounts: Mapping[str, Quantity]) -> dict[str, JSON]:
-    """Requests, and limits that are lower by what others have of the room."""
+    """Requests, and limits that are lower by what others have of the room; nothing is written as zero, or defaults would fill it in."""
     whole = usage.held(ticket)
     limits = {
         name: limit - (whole.get(name, quantity.ZERO) - amounts.get(name, quantity.ZERO))
         for name, limit in resources.parse_list(ticket.spec.resources.limits).items()
     }
-    rendered: dict[str, JSON] = {"requests": dict(resources.render(amounts))}
+    wanted = {**dict.fromkeys(whole, quantity.ZERO), **amounts}
+    rendered: dict[str, JSON] = {"requests": dict(resources.render(wanted))}
     if limits:
         rendered["limits"] = dict(resources.render(limits))
     return rendered

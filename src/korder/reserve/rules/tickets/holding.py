@@ -27,6 +27,8 @@ from korder.reserve.rules.tickets.succession import Amounts
 
 SILENCE = timedelta(seconds=60)
 """How long a scheduler may say nothing about a guardian."""
+ALTERED_FOR = timedelta(minutes=5)
+"""How old a guardian gets that somebody made another size than it was meant to have, before one more is tried."""
 
 
 def plan(picture: Picture, now: datetime) -> Plan:
@@ -54,9 +56,12 @@ def plan(picture: Picture, now: datetime) -> Plan:
 def _held(picture: Picture, left: Amounts, now: datetime) -> Plan:
     """Decides by the guardians there are."""
     bound = [pod for pod in picture.live if pod.spec.node_name]
-    right = [pod for pod in bound if succession.holds(picture, pod, left)]
+    right = [pod for pod in bound if not succession.differences(picture, pod, left)]
     if right:
         return _guarded(picture, min(right, key=lambda pod: _rank(picture, pod)), now)
+    altered = [pod for pod in bound if succession.is_altered(picture, pod, left)]
+    if altered:
+        return _altered(picture, altered[0], left, now)
     if picture.ticket.status.phase is TicketPhase.RESERVED:
         return _loss(picture, bound, now)
     if bound:
@@ -85,6 +90,24 @@ def _guarded(picture: Picture, chosen: Pod, now: datetime) -> Plan:
     if cordoned and not ticket.spec.node_name and not ticket.status.shared_by:
         return _move(picture, chosen, now)
     return picture.dismissal([pod for pod in picture.guardians if pod is not chosen], now)
+
+
+def _altered(picture: Picture, pod: Pod, left: Amounts, now: datetime) -> Plan:
+    """The guardian asks for something else than it was made with: it stays, because the next would fare no better, and it is said."""
+    made = pod.metadata.creation_timestamp
+    again_at = None if made is None else made + ALTERED_FOR
+    if again_at is not None and now >= again_at:
+        return picture.dismissal([pod], now)
+    ticket = picture.ticket
+    home = ticket.status.node_name if ticket.status.shared_by else ""
+    wrong = ", ".join(succession.differences(picture, pod, left))
+    said = f"the guardian was changed on its way in or later: it holds {wrong}"
+    status = ticketstatus.pending(ticket, Reason.GUARDIAN_REFUSED, said, now, home=home)
+    if status != ticket.status:
+        return ticketstatus.report(ticket, status).wake(again_at)
+    return picture.dismissal([each for each in picture.guardians if each is not pod], now).wake(
+        again_at
+    )
 
 
 def _move(picture: Picture, chosen: Pod, now: datetime) -> Plan:

@@ -40,12 +40,24 @@ def prepare(picture: Picture, amounts: Amounts, place: Place, now: datetime) -> 
     return picture.dismissal([pod for pod in waiting if pod is not fit[0]], now)
 
 
-def holds(picture: Picture, pod: Pod, amounts: Amounts) -> bool:
-    """Says whether a guardian is of this size; servers round what is finer than a thousandth."""
+def differences(picture: Picture, pod: Pod, amounts: Amounts) -> list[str]:
+    """In what a guardian is not of this size; servers round what is finer than a thousandth."""
     has = guardian.holds(pod)
-    return all(
-        has.get(name, quantity.ZERO).milli() == amounts.get(name, quantity.ZERO).milli()
+    pairs = (
+        (name, has.get(name, quantity.ZERO), amounts.get(name, quantity.ZERO))
         for name in usage.held(picture.ticket)
+    )
+    return [
+        f"{name} {found} instead of {wanted}"
+        for name, found, wanted in pairs
+        if found.milli() != wanted.milli()
+    ]
+
+
+def is_altered(picture: Picture, pod: Pod, amounts: Amounts) -> bool:
+    """Says whether a bound guardian was made for this size and has another."""
+    return bool(differences(picture, pod, amounts)) and any(
+        fits(picture, pod, amounts, node) for node in ("", pod.spec.node_name)
     )
 
 

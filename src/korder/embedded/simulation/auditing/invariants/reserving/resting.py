@@ -63,17 +63,24 @@ class OrdersSettle(Invariant):
 
 
 def _counts(order: Order, tickets: list[Ticket]) -> Iterable[str]:
-    status, phases = order.status, [each.status.phase for each in tickets]
-    ended = sum(phase in signs.ENDED for phase in phases)
+    status = order.status
+    ended = sum(each.status.phase in signs.ENDED for each in tickets)
+    used = sum(_is_used(each) for each in tickets)
+    there = status.desired_replicas if order.spec.daemon_set else len(tickets) - ended
     pairs = {
         "observedGeneration": (status.observed_generation, order.metadata.generation),
-        "replicas": (status.replicas, len(tickets) - ended),
-        "claimedReplicas": (status.claimed_replicas, phases.count(TicketPhase.CLAIMED)),
+        "replicas": (status.replicas, there),
+        "claimedReplicas": (status.claimed_replicas, used),
         "terminalReplicas": (status.terminal_replicas, ended),
     }
     for what, (found, right) in pairs.items():
         if found != right:
             yield f"status.{what} is {found} instead of {right}"
+
+
+def _is_used(ticket: Ticket) -> bool:
+    shared = ticket.status.shared_by and ticket.status.phase not in signs.ENDED
+    return ticket.status.phase is TicketPhase.CLAIMED or bool(shared)
 
 
 def _missing(order: Order, tickets: list[Ticket], *, full: bool) -> Iterable[str]:
