@@ -138,6 +138,22 @@ async def test_what_fits_or_is_not_meant_is_let_in(
     assert await refusal(here, wanting()) == ""
 
 
+async def test_a_limit_without_a_request_is_judged(here: Doors) -> None:
+    await count(here, a_quota("q").but({"spec": {"hard": {"reserved.nvidia.com/gpu": "1"}}}))
+    gpu: JSON = {"limits": {"nvidia.com/gpu": "1"}}
+    asked = wanting().but({"spec": {"template": {"spec": {"resources": gpu}}}})
+    assert "exceeded quota q: reserved.nvidia.com/gpu used 0 of 1" in await refusal(here, asked)
+    assert await refusal(here, asked.but({"spec": {"replicas": 1}})) == ""
+
+
+async def test_a_quota_that_is_being_deleted_limits_nobody(here: Doors) -> None:
+    held: JSON = {"finalizers": ["example.com/held"]}
+    await count(here, a_quota("q", tickets="0").but({"metadata": held}))
+    going = await here.client.delete(QUOTAS, Key("", "q"))
+    here.manager.counted.tally.quota_changed(None, going)
+    assert await refusal(here, wanting()) == ""
+
+
 async def test_a_length_cannot_wait(here: Doors) -> None:
     await count(here, a_quota("q", max__duration="30m").but({"spec": {"enforcement": "Wait"}}))
     assert "exceeded quota q: max-duration is 30m" in await refusal(here, wanting())

@@ -50,8 +50,9 @@ def _replicas(spec: str) -> str:
     return f"(has({spec}.daemonSet) && {spec}.daemonSet ? 0 : has({spec}.replicas) ? {spec}.replicas : 1)"
 
 
-def _requests(ticket: str) -> str:
-    return f"(has({ticket}.resources) && has({ticket}.resources.requests) ? {ticket}.resources.requests : {{}})"
+def _amounts(ticket: str, side: str) -> str:
+    """What a ticket says of one side, `requests` or `limits`."""
+    return f"(has({ticket}.resources) && has({ticket}.resources.{side}) ? {ticket}.resources.{side} : {{}})"
 
 
 def _length(ticket: str) -> str:
@@ -72,15 +73,19 @@ ASKED = {
     "before": f"{_NEW} ? object.spec : {_ORDER} ? oldObject.spec.template.spec : oldObject.spec",
     "count": f"{_ORDER} ? {_replicas('object.spec')} : 1",
     "counted": f"{_NEW} ? 0 : {_ORDER} ? {_replicas('oldObject.spec')} : 1",
-    "requests": _requests("variables.ticket"),
-    "requested": _requests("variables.before"),
+    "requests": _amounts("variables.ticket", "requests"),
+    "limits": _amounts("variables.ticket", "limits"),
+    "held": "variables.requests.map(name, name) + variables.limits.filter(name, !(name in variables.requests))",
+    "requested": _amounts("variables.before", "requests"),
+    "limited": _amounts("variables.before", "limits"),
     "placeLabels": _labels("namespaceObject.metadata"),
     "ownLabels": _labels("object.metadata"),
     "ticketLabels": f"!({_ORDER}) ? variables.ownLabels : has(object.spec.template.metadata)"
     f" ? {_labels('object.spec.template.metadata')} : {{}}",
     "meansOrder": f"{_ORDER} && ({_means('variables.ownLabels')})",
     "meansTickets": _means("variables.ticketLabels"),
-    "hard": "has(params.status) && has(params.status.hard) ? params.status.hard : {}",
+    "hard": "has(params.status) && has(params.status.hard) && !has(params.metadata.deletionTimestamp)"
+    " ? params.status.hard : {}",
     "used": "has(params.status) && has(params.status.used) ? params.status.used : {}",
     "refuses": f"!({_ORDER}) || !has(params.spec.enforcement) || params.spec.enforcement == '{Enforcement.REFUSE}'",
 }
@@ -117,20 +122,25 @@ def _counted(key: str, means: str, asked: str) -> Demand:
     )
 
 
+_ASKS = "(name in variables.requests ? string(variables.requests[name]) : string(variables.limits[name]))"
+"""What a ticket holds: a limit stands for the request that is not there."""
+_HAD = (
+    "(name in variables.requested ? string(variables.requested[name])"
+    " : name in variables.limited ? string(variables.limited[name]) : '0')"
+)
 _OF_RESOURCE = (
-    f"{_number('variables.requests[name]')} * double(variables.count)"
-    f" - (name in variables.requested ? {_number('variables.requested[name]')} : 0.0) * double(variables.counted)"
+    f"{_number(_ASKS)} * double(variables.count) - {_number(_HAD)} * double(variables.counted)"
 )
 
 
-def _each(count: str, requests: str) -> str:
+def _each(count: str, amount: str) -> str:
     """Tells what is asked in the words in which it was written."""
-    return f"({count} == 1 ? '' : string({count}) + ' x ') + string({requests}[name])"
+    return f"({count} == 1 ? '' : string({count}) + ' x ') + {amount}"
 
 
 _WORDS = (
-    f"{_each('variables.count', 'variables.requests')} + (name in variables.requested && !({_NEW})"
-    f" ? ' instead of ' + {_each('variables.counted', 'variables.requested')} : '')"
+    f"{_each('variables.count', _ASKS)} + (!({_NEW}) && (name in variables.requested || name in variables.limited)"
+    f" ? ' instead of ' + {_each('variables.counted', _HAD)} : '')"
 )
 _HELD = f"('{RESERVED_PREFIX}' + name)"
 _FITS = (
@@ -140,9 +150,9 @@ BEYOND = (
     _counted(ORDERS_KEY, f"variables.meansOrder && {_NEW}", "1.0"),
     _counted(TICKETS_KEY, "variables.meansTickets", _MORE),
     Demand(
-        f"!variables.refuses || !variables.meansTickets || variables.requests.all(name, {_FITS})",
+        f"!variables.refuses || !variables.meansTickets || variables.held.all(name, {_FITS})",
         "a quota has no room for what the tickets reserve",
-        f"variables.requests.filter(name, !({_FITS})).map(name, {_told(_HELD, _WORDS)})[0]",
+        f"variables.held.filter(name, !({_FITS})).map(name, {_told(_HELD, _WORDS)})[0]",
     ),
     Demand(
         f"!variables.meansTickets || !('{MAX_DURATION_KEY}' in variables.hard)"
