@@ -321,6 +321,27 @@ def test_an_order_stays_closed_until_enough_is_held_once() -> None:
     assert desk.order.status.opened
 
 
+NO_MORE = "nobody can claim before 3 tickets are held at once, and only 2 can be: raise replicas or lower minAvailable"
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [("Never", NO_MORE), ("OnClaim", NO_MORE), ("Always", NO_MORE.partition(",")[0])],
+)
+def test_an_order_that_can_never_open_says_so(policy: str, said: str) -> None:
+    strategy: JSON = {"type": "OneTime", "refreshPolicy": policy}
+    desk = Desk(an_order("o", 3).but({"spec": {"minAvailable": 3, "strategy": strategy}}))
+    desk.settle(hold=False)
+    desk.become("o-0", TicketPhase.RESERVED)
+    desk.become("o-0", TicketPhase.EXPIRED)
+    desk.become("o-1", TicketPhase.RESERVED)
+    desk.settle(hold=False)
+    assert condition(desk, "Ready") == ("False", "Closed", said)
+    desk.edit({"replicas": 4})
+    desk.settle()
+    assert condition(desk, "Ready")[0] == "True"
+
+
 def test_counters_and_conditions_tell_what_is_there() -> None:
     """S1: the counting part."""
     desk = a_desk(3, "Never")

@@ -22,11 +22,12 @@ from korder.api.reserve import (
     OrderReason,
     OrderStatus,
     Reason,
+    StrategyType,
     Ticket,
     TicketCondition,
     TicketPhase,
 )
-from korder.reserve.rules.orders import ticketstate
+from korder.reserve.rules.orders import strategies, ticketstate
 
 _HOLDING = (TicketPhase.RESERVED, TicketPhase.CLAIMING, TicketPhase.CLAIMED)
 
@@ -165,8 +166,7 @@ def _ready(
         return False, *found.closed
     least = order.spec.min_available
     if least is not None and not status.opened:
-        told = f"nobody can claim before {least} tickets are held at once"
-        return False, OrderReason.CLOSED, told
+        return False, OrderReason.CLOSED, _shut(order, status, found, least)
     ready = status.available_replicas + sum(map(ticketstate.is_claiming, live))
     if ready < found.free:
         reason = Reason.QUOTA_EXCEEDED if found.short else OrderReason.TICKETS_WAIT
@@ -175,6 +175,16 @@ def _ready(
         f"{status.available_replicas} tickets can be claimed, {status.claimed_replicas} are claimed"
     )
     return True, OrderReason.ALL_HELD, told
+
+
+def _shut(order: Order, status: OrderStatus, found: Findings, least: int) -> str:
+    """Why nobody can claim yet (rule 14), and what to do if nothing but an edit will change it."""
+    told = f"nobody can claim before {least} tickets are held at once"
+    most = found.free + status.claimed_replicas
+    once = strategies.of(order).type is StrategyType.ONE_TIME and not order.spec.daemon_set
+    if not once or most >= least:
+        return told
+    return f"{told}, and only {most} can be: raise replicas or lower minAvailable"
 
 
 def _waiting(live: Iterable[Ticket], ready: int, found: Findings) -> str:
