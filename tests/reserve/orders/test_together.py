@@ -102,6 +102,35 @@ async def test_a_daemonset_order_holds_room_on_each_node_for_as_long_as_it_stand
         assert len(later) == len(await reserved(cluster)) == 2
 
 
+def rolling(order: Order) -> tuple[str, str]:
+    found = next(each for each in order.status.conditions if each.type == "Progressing")
+    return found.reason, found.message
+
+
+async def test_a_daemonset_template_rolls_out_where_a_node_has_room_for_one_of_old_and_new(
+    clock: Clock,
+) -> None:
+    """Rule 7: node after node breaks first; where even that makes no room the others keep what they hold."""
+    async with scene(clock, *PARTS, nodes=3) as cluster:
+        for cpu in ("2500m", "3"):
+            await cluster.put(asking("d", cpu, daemonSet=True))
+            await cluster.until(
+                ORDERS,
+                "d",
+                lambda o: o.status.updated_replicas == 3 == o.status.available_replicas,
+            )
+        await cluster.put(asking("d", "64", daemonSet=True))
+        order = await cluster.until(ORDERS, "d", lambda o: rolling(o)[0] == "RolloutBlocked")
+        assert "has no room: 0/3 nodes are available" in rolling(order)[1]
+        await cluster.pass_time(60)
+        assert len(await reserved(cluster)) == 2
+        await cluster.put(asking("d", "3500m", daemonSet=True))
+        await cluster.until(
+            ORDERS, "d", lambda o: o.status.updated_replicas == 3 == o.status.available_replicas
+        )
+        assert len(await reserved(cluster)) == 3
+
+
 async def test_a_namespace_with_orders_ends(clock: Clock) -> None:
     """Rule 13: finalizers go, nothing is created."""
     async with scene(clock, *PARTS, nodes=1) as cluster:
