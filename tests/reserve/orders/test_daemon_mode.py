@@ -261,6 +261,20 @@ def test_scheduled_tickets_live_for_their_window() -> None:
     assert len(desk.free) == 3
 
 
+def test_lead_time_swallows_no_window_of_a_node() -> None:
+    """Rule 4: each firing that is near has its ticket, and an edit takes away what the schedule has no more."""
+    strategy: JSON = {"type": "Scheduled", "schedule": "0 * * * *", "leadTime": "2h"}
+    desk = a_desk(1, strategy=strategy, template={"spec": {"duration": "30m"}})
+    assert sorted(desk.tickets) == [f"o-20260105{hour:02}00-n0" for hour in (0, 1, 2)]
+    desk.edit({"strategy": {"schedule": "45 * * * *"}})
+    desk.settle()
+    windows = ("0000", "0045", "0145")
+    assert sorted(desk.tickets) == [f"o-20260105{window}-n0" for window in windows]
+    assert desk.wake_at is not None
+    assert desk.wake_at > desk.now
+    assert not [notice for notice in desk.notices if notice.reason == "FiringMissed"]
+
+
 def test_a_firing_of_a_recurring_order_only_looks_again() -> None:
     strategy: JSON = {"type": "Recurring", "schedule": "0 * * * *", "refreshPolicy": "Always"}
     desk = a_desk(2, strategy=strategy)

@@ -66,6 +66,7 @@ def plan(picture: Picture) -> Plan:
     known = [pool.firing for pool in order.status.pools if pool.firing is not None]
     known = [each for each in known if firings.closes(order, each) > now]
     try:
+        known = [each for each in known if firings.stands(order, each, now)]
         times = firings.timetable(order, now, [firings.closes(order, each) for each in known])
     except schedule.InvalidSchedule as wrong:
         found = findings.of_failure(order, str(wrong))

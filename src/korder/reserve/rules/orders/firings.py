@@ -95,12 +95,9 @@ def stands(order: Order, firing: datetime, now: datetime) -> bool:
 
 
 def _due(order: Order, times: schedule.Schedule, now: datetime) -> datetime | None:
-    """The firing to act on now.
-
-    A standing pool, and one ticket for each node, are brought to the last firing at once: windows are opened one after the other.
-    """
+    """The firing to act on now; a standing pool is brought to the last one at once, windows are opened one after the other."""
     since, near = _since(order, now), now + strategies.lead_time(strategies.of(order))
-    if strategies.of(order).type is StrategyType.RECURRING or order.spec.daemon_set:
+    if strategies.of(order).type is StrategyType.RECURRING:
         last = times.last_until(near, since)
         return None if last in _acted_on(order) else last
     passed = times.last_until(now, since)
