@@ -325,12 +325,10 @@ def test_so_long_after_firings_agrees_with_brute_force_when_clocks_are_set(
     _agrees_all_year(schedule.split(), zone, length)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="cronsim steps from hour to hour: where clocks are set by half an hour it misses the first half of the next one",
-)
-def test_time_that_really_passes_agrees_where_clocks_are_set_by_half_an_hour() -> None:
-    _agrees_all_year(["*/3", "*/3", "*", "4", "0"], "Australia/Lord_Howe", 45)
+@pytest.mark.parametrize("minutes", ["*/3", "45"])
+def test_time_that_really_passes_agrees_where_clocks_are_set_by_half_an_hour(minutes: str) -> None:
+    for hours in ("*", "*/3", "*/2"):
+        _agrees_all_year([minutes, hours, "*", "4,10", "0"], "Australia/Lord_Howe", 10)
 
 
 @pytest.mark.soak
@@ -341,8 +339,6 @@ def test_every_minute_of_a_leap_year_agrees_for_many_windows(
     seed: int, length: int, zone: str
 ) -> None:
     fields = _random_fields(random.Random(seed))
-    if length and zone == "Australia/Lord_Howe" and _follows_time(fields):
-        pytest.skip("has a test of its own")
     _agrees_all_year(fields, zone, length)
 
 

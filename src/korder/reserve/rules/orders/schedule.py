@@ -15,8 +15,9 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from korder.reserve.rules.orders import cronfields
+from korder.reserve.rules.orders import cronfields, halfhours
 from korder.reserve.rules.orders.cronfields import InvalidSchedule
+from korder.reserve.rules.orders.halfhours import StepByStep
 
 __all__ = ["InvalidSchedule", "Schedule", "check", "parse"]
 
@@ -69,7 +70,8 @@ class Schedule:
     def after(self, instant: datetime) -> Iterator[datetime]:
         """All firings later than the instant; what `cronsim` repeats when clocks are set back is left out."""
         latest = instant
-        for local in CronSim(self.fields, instant.astimezone(self.zone)):
+        calendar = StepByStep if halfhours.has_some(self.zone) else CronSim
+        for local in calendar(self.fields, instant.astimezone(self.zone)):
             firing = local.astimezone(UTC)
             if firing > latest:
                 yield firing
