@@ -15,6 +15,7 @@ from korder.testing.story import Story
 HERE = Builder(NAMESPACES, {"metadata": {"name": "default"}})
 NEVER: JSON = {"type": "OneTime", "refreshPolicy": "Never"}
 ALWAYS: JSON = {"type": "OneTime", "refreshPolicy": "Always"}
+WINDOWS: JSON = {"type": "Scheduled", "refreshPolicy": "Never", "schedule": "0 * * * *"}
 
 
 def test_a_name_is_used_once() -> None:
@@ -54,6 +55,27 @@ def test_what_is_never_replaced_is_made_once() -> None:
     assert story.broken == []
     story.tell(ordered("o-1"), by=WE)
     assert story.broken == ["it is number 2 of 1 that are never replaced"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "wanted", "told"),
+    [
+        (WINDOWS, 0, []),
+        (WINDOWS, 1, ["it is number 2 of 1 that are never replaced"]),
+        (NEVER, 0, ["it is number 2 of 1 that are never replaced"]),
+    ],
+    ids=["in a window", "that nobody scaled down", "without windows"],
+)
+def test_what_was_too_much_in_a_window_may_be_made_again(
+    strategy: JSON, wanted: int, told: list[str]
+) -> None:
+    """Rule 18."""
+    story = Story(making.NoTicketTooMany())
+    story.tell(order(1, strategy=strategy), ordered("o-0", "Reserved"), by=WE)
+    story.tell(order(wanted, strategy=strategy))
+    story.lose(ordered("o-0"), by=WE)
+    story.tell(order(1, strategy=strategy), ordered("o-1"), by=WE)
+    assert story.broken == told
 
 
 def counted(replicas: int, **spec: JSON) -> Builder[telling.Order]:

@@ -65,7 +65,8 @@ class NamesAreNew(Invariant):
 class NoTicketTooMany(Invariant):
     """Recurring pools and roll-outs make the new before they break the old, so each template and firing is counted for itself.
 
-    What a controller may not have seen yet is how many are wanted now, and that a ticket has come back from a pod.
+    What a controller may not have seen yet is how many are wanted now, and that a ticket has come back from a pod. A window may have again
+    what it gave away because fewer were wanted; an order that has no windows may not (rule 18).
     """
 
     name = "no-ticket-too-many"
@@ -109,6 +110,8 @@ class NoTicketTooMany(Invariant):
         before, after = view.both(TICKETS)
         if before is not None and after is not None and not _is_free(before) and _is_free(after):
             self._had.ended(after.metadata.uid, None, change.at)
+        if before is not None and signs.is_ours(change):
+            self._note_surplus(before, after, view)
         old, new = view.both(ORDERS)
         if old is not None and (new is None or signs.wants_replicas(new) != old.spec.replicas):
             self._wanted.ended(old.metadata.uid, signs.wants_replicas(old), change.at)
@@ -120,6 +123,17 @@ class NoTicketTooMany(Invariant):
             self._most[new.metadata.uid] = max(self._most[new.metadata.uid], new.spec.replicas)
         elif old is not None:
             self._made.pop(old.metadata.uid, None)
+
+    def _note_surplus(self, before: Ticket, after: Ticket | None, view: View) -> None:
+        """Forgets that a ticket was made which goes from a window because there are more than wanted."""
+        goes = not signs.is_going(before) and (after is None or signs.is_going(after))
+        order = signs.order_of(before, view)
+        if not goes or order is None or type_of(order) is not StrategyType.SCHEDULED:
+            return
+        uid = order.metadata.uid
+        staying = sum(_counts_with(each, before) for each in view.owned(TICKETS, uid))
+        if _is_free(before) and staying + 1 > signs.wants_replicas(order):
+            self._made.setdefault(uid, Counter())[_sort(before)] -= 1
 
     def _limit(self, order: Order, change: Change) -> int:
         lately = self._wanted.of(order.metadata.uid, change.at)
