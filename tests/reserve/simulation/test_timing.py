@@ -1,6 +1,7 @@
 """Clocks: the auditor's promises about starts, ends and firings, each kept and each broken (design part 6, invariant 8)."""
 
 import pytest
+from tests.reserve.quotas.quotas import a_quota
 from tests.reserve.simulation import telling
 from tests.reserve.simulation.telling import WE, guardian, ordered, reserved, ticket
 
@@ -140,6 +141,22 @@ def test_a_firing_makes_tickets_in_its_second(after: float, told: list[str]) -> 
     story.wait(after)
     firing = {SCHEDULED_TIME_ANNOTATION: "2026-01-01T00:05:00Z"}
     story.tell(ordered("o-1").annotated(firing), by=WE)
+    story.wait(10)
+    assert story.broken == told
+
+
+@pytest.mark.parametrize(
+    ("lifted", "told"),
+    [(300.5, []), (299.5, ["nothing was made for its firing at 00:05:00"])],
+    ids=["after the firing", "before it"],
+)
+def test_a_quota_that_is_gone_since_may_have_been_full_at_a_firing(
+    lifted: float, told: list[str]
+) -> None:
+    story = Story(timing.FiringsAreKept())
+    story.tell(scheduled(), a_quota("q", tickets="0"))
+    story.wait(lifted)
+    story.lose(a_quota("q"))
     story.wait(10)
     assert story.broken == told
 

@@ -205,18 +205,23 @@ class FiringsAreKept(Invariant):
 
     name = "firings-are-kept"
     promise = "The tickets of a firing are made in its second, as far as quotas have room: never early, and at most a second late."
-    resources = (ORDERS, TICKETS)
-    reads = (QUOTAS, NAMESPACES)
+    resources = (ORDERS, TICKETS, QUOTAS)
+    reads = (NAMESPACES,)
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
         self._tolerance = tolerance
         self._fired: dict[str, set[datetime]] = {}
         self._edited: dict[str, datetime] = {}
+        self._lifted: datetime | None = None
+        """When a quota went last that may have been full until then."""
 
     def check(self, change: Change, view: View) -> Iterable[Finding]:
         was, ticket = view.both(TICKETS)
         if was is None and ticket is not None and signs.is_ours(change):
             yield from self._made(ticket, change, view)
+        limit, left = view.both(QUOTAS)
+        if limit is not None and left is None:
+            self._lifted = change.at
         old, new = view.both(ORDERS)
         if old is not None and new is None:
             self._fired.pop(old.metadata.uid, None)
@@ -247,6 +252,7 @@ class FiringsAreKept(Invariant):
         firing = _before(view.now - limit + timedelta(microseconds=2), period)
         made = firing in self._fired.get(order.metadata.uid, ())
         full = charging.is_full_for(order, view, view.now - firing + A_MOMENT)
+        full |= self._lifted is not None and self._lifted >= firing
         if _fires(order) and not (made or full) and self._edited[order.metadata.uid] < firing:
             yield Broken(f"nothing was made for its firing at {firing:%X}", (subject,))
         yield self._next(order, view.now, subject)
