@@ -198,7 +198,7 @@ QUOTAS = (
         "a multiplier too large, as a number",
         "Quota",
         {"spec.timeWindows[0].multiplier": 1e300},
-        says="1000000",
+        says="less than or equal to 1e+06",
     ),
     created("a multiplier that is a yes", "Quota", {"spec.timeWindows[0].multiplier": True}),
     created("a multiplier that is a list", "Quota", {"spec.timeWindows[0].multiplier": [2]}),

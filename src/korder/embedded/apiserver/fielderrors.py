@@ -5,6 +5,7 @@ Numbers, texts and JSON inside the messages are spelled as Go spells them, becau
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
 import json
 import math
 from typing import Any, Final
@@ -58,12 +59,18 @@ def _escaped(char: str) -> str:
 
 
 def number(value: float) -> str:
-    """A number as `%v` prints it: the shortest digits, an exponent only from 1e21 on and below 1e-4."""
+    """A number as `%v` prints it: the shortest digits; of a float, an exponent from 1e6 on and below 1e-4."""
     if isinstance(value, int) or not math.isfinite(value):
         return str(value)
-    if value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
-    return repr(value)
+    if value and not 1e-4 <= abs(value) < 1e6:
+        mantissa, _, exponent = f"{Decimal(repr(value)).normalize():e}".partition("e")
+        return f"{mantissa}e{int(exponent):+03d}"
+    return plain(value)
+
+
+def plain(value: float) -> str:
+    """A number without an exponent, as far as floats are exact."""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e21 else repr(value)
 
 
 def compact(value: Any) -> str:

@@ -140,12 +140,12 @@ def _shown_map(value: dict[Any, Any]) -> str:
 _PRINTERS: Final[dict[type, Callable[[Any], str]]] = {
     bool: lambda value: "true" if value else "false",
     type(None): lambda _: "null",
-    dt.timedelta: lambda value: f"{fielderrors.number(value.total_seconds())}s",
+    dt.timedelta: lambda value: f"{fielderrors.plain(value.total_seconds())}s",
     dt.datetime: lambda value: value.astimezone(dt.UTC).isoformat().replace("+00:00", "Z"),
     bytes: lambda value: value.decode(errors="replace"),
     list: lambda value: f"[{', '.join(shown(item) for item in value)}]",
     dict: _shown_map,
-    float: fielderrors.number,
+    float: fielderrors.plain,
 }
 
 
