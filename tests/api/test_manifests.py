@@ -373,6 +373,7 @@ SERVER_WORDS = (
     "Required value",
     "oneOf",
     "greater than or equal to 0",
+    "less than or equal to 1e+06",
 )
 
 
