@@ -58,10 +58,10 @@ class Cluster:
                 await asyncio.sleep(0.1)
         return name
 
-    async def clear(self, namespace: str) -> None:
-        """Takes all pods of a namespace away and waits until nothing is left of them."""
-        await self.client.delete_collection(PODS, namespace)
-        while (await self.client.list(PODS, namespace)).items:
+    async def clear(self, namespace: str, labels: str = "") -> None:
+        """Takes all pods of a namespace away, or those with such labels, and waits until nothing is left of them."""
+        await self.client.delete_collection(PODS, namespace, labels=labels)
+        while (await self.client.list(PODS, namespace, labels=labels)).items:
             await asyncio.sleep(0.2)
 
 

@@ -12,7 +12,6 @@ from bench.korder import Measured, managed
 from bench.orders import NAME, an_order, order
 import pytest
 
-from korder.api.core import PODS
 from korder.api.meta import JSON
 from korder.api.patch import apply_merge
 from korder.api.reserve import GUARDIAN_LABEL, ORDERS
@@ -71,7 +70,5 @@ async def _busy(cluster: Cluster, namespace: str, manager: Measured, minutes: in
     """Lets pods claim and end for so long; the most memory that the manager has had until then."""
     for _ in range(minutes):
         await stream(cluster, namespace, MINUTE, NAME)
-        await cluster.client.delete_collection(PODS, namespace, labels=f"!{GUARDIAN_LABEL}")
-        while (await cluster.client.list(PODS, namespace, labels=f"!{GUARDIAN_LABEL}")).items:
-            await asyncio.sleep(0.2)
+        await cluster.clear(namespace, labels=f"!{GUARDIAN_LABEL}")
     return manager.memory()
