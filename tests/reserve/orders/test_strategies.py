@@ -208,3 +208,24 @@ def test_a_later_start_brings_new_tickets_only_with_always(policy: str, made: in
     desk.edit({"template": {"spec": {"startTime": "2026-01-05T03:00:00Z"}}})
     desk.settle()
     assert len(desk.made) == made
+
+
+@pytest.mark.parametrize("policy", ["Never", "OnClaim", "Always"])
+def test_after_its_only_window_a_pool_with_a_fixed_start_is_not_refreshed(policy: str) -> None:
+    strategy = {"type": "Recurring", "schedule": "30 * * * *", "refreshPolicy": policy}
+    times = {"startTime": "2026-01-05T01:00:00Z", "duration": "1h"}
+    desk = Desk(an_order("o", 2).but({"spec": {"strategy": strategy, "template": {"spec": times}}}))
+    desk.settle()
+    desk.at("01:30")
+    desk.settle()
+    desk.at("02:00")
+    for name in desk.free:
+        desk.become(name, TicketPhase.EXPIRED)
+    made = list(desk.made)
+    desk.settle()
+    assert condition(desk, "Complete") == "True"
+    assert desk.wake_at is None
+    desk.at("02:30")
+    desk.settle()
+    assert desk.made == made
+    assert desk.order.status.next_schedule_time is None

@@ -61,7 +61,7 @@ def of_pools(
         rolling=bool(old),
         busy=unmade or any(map(ticketstate.is_leaving, tickets)),
         unmade=unmade,
-        complete=not unmade and _is_complete(order, tickets, free),
+        complete=not unmade and times.following is None and _is_complete(order, tickets, free),
     )
 
 
@@ -135,10 +135,9 @@ def _obstacle(idle: Sequence[Ticket], is_current: Callable[[Ticket], bool]) -> s
 
 
 def _is_complete(order: Order, tickets: Sequence[Ticket], free: int) -> bool:
-    """Says whether all tickets have ended and no event but an edit can bring one."""
+    """Says whether all tickets have ended and, as there is no firing to come, no event but an edit can bring one."""
     return (
-        strategies.of(order).type is StrategyType.ONE_TIME
-        and order.status.issued_replicas > 0
+        order.status.issued_replicas > 0
         and order.spec.replicas > 0
         and free == 0
         and all(map(ticketstate.is_over, tickets))

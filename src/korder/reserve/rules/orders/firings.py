@@ -56,6 +56,9 @@ def timetable(order: Order, now: datetime, ends: Sequence[datetime] = ()) -> Tim
     strategy = strategies.of(order)
     if strategy.type is StrategyType.ONE_TIME:
         return Timetable()
+    close = only_close(order)
+    if close is not None and close <= now:
+        return Timetable(order.status.last_schedule_time)
     times = schedule.parse(strategy.schedule, strategy.time_zone)
     lead = strategies.lead_time(strategy)
     at = None if order.spec.paused else _due(order, times, now)
@@ -81,11 +84,10 @@ def closes(order: Order, firing: datetime) -> datetime:
 
 
 def only_close(order: Order) -> datetime | None:
-    """When the one window closes of an order that never fires and whose template has a fixed start; None if it is always open."""
-    spec = order.spec.template.spec
-    if strategies.of(order).type is not StrategyType.ONE_TIME or spec.starts_at is None:
-        return None
-    return closes(order, spec.starts_at)
+    """When the one window closes of a pool whose template has a fixed start; None if there is always another, or it stands for ever."""
+    start = order.spec.template.spec.starts_at
+    windowed = strategies.of(order).type is StrategyType.SCHEDULED
+    return None if windowed or order.spec.daemon_set or start is None else closes(order, start)
 
 
 def stands(order: Order, firing: datetime, now: datetime) -> bool:
