@@ -2,7 +2,8 @@
 
 `claim-room`: the nodes have room for the pod beside the guardian. `claim-full` and `claim-full-p99`: tickets fill the nodes, so each hand-over
 has to wait until its guardian is gone, which a simulated kubelet sees to in 50 ms. Pods come at an even rate, whether those before them
-are bound or not. The pods without ticket come first, on the same nodes while these are empty.
+are bound or not. The pods without ticket come first, on the same nodes while these are empty. Claims begin when the manager has come to rest
+after it made the tickets.
 """
 
 import asyncio
@@ -57,8 +58,9 @@ async def _waits(name: str, cpu: str, tell: Tell) -> tuple[list[float], list[flo
         tell(f"{name}: pods without ticket, {_told(bare)}")
         await cluster.clear("bare")
         namespace = await cluster.namespace("ours")
-        async with managed(cluster.plane):
+        async with managed(cluster.plane) as manager:
             await an_order(cluster, namespace, CLAIMS)
+            await manager.rest()
             tell(f"{name}: claims")
             ours = await stream(cluster, namespace, _RATE, NAME)
         tell(f"{name}: claims, {_told(ours)}")

@@ -30,10 +30,20 @@ class Measured:
 
     async def writes(self) -> float:
         """What its controllers have sent so far; Events are not among it."""
+        return await self._total("korder_writes")
+
+    async def rest(self) -> None:
+        """Waits until it has written and told everything there was: Events come after the deeds."""
+        before, now = -1.0, 0.0
+        while before != now:
+            before, now = now, await self.writes() + await self._total("korder_events")
+            await asyncio.sleep(1.0)
+
+    async def _total(self, name: str) -> float:
         text = (await _ask(self.metrics, "/metrics"))[1].decode()
         families = text_string_to_metric_families(text)
-        sent = next(family for family in families if family.name == "korder_writes")
-        return sum(each.value for each in sent.samples if each.name.endswith("_total"))
+        counted = next(family for family in families if family.name == name)
+        return sum(each.value for each in counted.samples if each.name.endswith("_total"))
 
     def memory(self) -> float:
         """The most memory it had, in MB."""

@@ -44,8 +44,9 @@ def test_a_thousand_claims_at_fifty_a_second_are_served_within_a_second() -> Non
     async def measured() -> list[float]:
         async with a_cluster(NODES) as cluster:
             namespace = await cluster.namespace("ours")
-            async with managed(cluster.plane):
+            async with managed(cluster.plane) as manager:
                 await an_order(cluster, namespace, 1_000)
+                await manager.rest()
                 return await stream(cluster, namespace, Rate(1_000, 50.0), NAME)
 
     assert worst(asyncio.run(measured())) <= LONGEST_WAIT
