@@ -34,7 +34,7 @@ from korder.runtime.manager import Manager, Settings
 from korder.testing.embedded import embedded_server
 
 BURST = 500
-BURSTS = 12
+BURSTS = 60
 _VERSION = b'"resourceVersion":"'
 _BEAT = re.compile(rb'"lastHeartbeatTime":"[^"]*"')
 _ORDER = Key("default", "everywhere")
