@@ -19,9 +19,9 @@ from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
 from korder.cli.tables import Layout
 from korder.kube.errors import Forbidden, KubeError, NotFound
 from korder.reserve.rules.claims import claiming
-from korder.reserve.rules.claims.choosing import Market
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
+from korder.reserve.rules.claims.seeking import Market
 from korder.reserve.rules.telling import (
     explainorders,
     explainpods,

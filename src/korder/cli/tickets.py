@@ -18,7 +18,7 @@ from korder.cli.following import Look, follow
 from korder.cli.tables import Layout
 from korder.kube import request as requests
 from korder.kube.request import Selection
-from korder.reserve.rules.claims import choosing
+from korder.reserve.rules.claims import seeking
 from korder.reserve.rules.orders import ticketstate
 from korder.reserve.rules.telling import telling
 from korder.runtime.clock import SystemClock
@@ -71,7 +71,7 @@ def _look(*, namespaces: bool) -> Look[Ticket]:
             str(ticketstate.phase_of(ticket)),
             ticket.status.node_name or _NONE,
             telling.pods_of(ticket) or _NONE,
-            choosing.order_of(ticket) or _NONE,
+            seeking.order_of(ticket) or _NONE,
             telling.life(ticket, clock.now()),
             ticket.status.reason or _NONE,
         ]

@@ -10,10 +10,10 @@ import pytest
 from korder.api.core import Node, Pod
 from korder.api.meta import JSON
 from korder.api.reserve import ORDERS, SCHEDULING_GATE, ClaimReason, Order, Ticket
-from korder.reserve.rules.claims import choosing
-from korder.reserve.rules.claims.choosing import Market, Seeker
+from korder.reserve.rules.claims import choosing, seeking
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.requests import request_of
+from korder.reserve.rules.claims.seeking import Market, Seeker
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket, an_order
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -365,8 +365,6 @@ def test_no_ticket_and_no_pod_is_matched_twice_and_nobody_is_passed_over(
         free = [t for t in there.tickets if t.metadata.uid not in sizes]
         assert all(int(str(t.spec.requests["cpu"])) < needs for t in free)
         for match in matches:
-            if choosing.precedence(by_uid[match.pod.metadata.uid]) > choosing.precedence(
-                by_uid[uid]
-            ):
+            if seeking.precedence(by_uid[match.pod.metadata.uid]) > seeking.precedence(by_uid[uid]):
                 assert int(str(match.ticket.spec.requests["cpu"])) < needs
         assert wait.reason in (ClaimReason.NO_TICKET, ClaimReason.NONE_FITS, ClaimReason.NONE_FREE)

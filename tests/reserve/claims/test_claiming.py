@@ -11,8 +11,8 @@ from korder.api.meta import JSON
 from korder.api.plan import Patch, Plan
 from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
 from korder.reserve.rules.claims import claiming
-from korder.reserve.rules.claims.choosing import Market
 from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.seeking import Market
 from korder.testing.builders import Builder, a_node, a_pod, a_ticket
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

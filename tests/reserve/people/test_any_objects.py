@@ -19,8 +19,8 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules.claims.choosing import Market
 from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.seeking import Market
 from korder.reserve.rules.orders import ticketstate
 from korder.reserve.rules.telling import explainorders, explainpods, explaintickets, measures
 from korder.reserve.rules.telling.explaining import Explanation

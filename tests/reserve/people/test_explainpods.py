@@ -19,8 +19,8 @@ from korder.api.reserve import (
     Order,
     Ticket,
 )
-from korder.reserve.rules.claims.choosing import Market
 from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.seeking import Market
 from korder.reserve.rules.telling import explainpods
 from korder.reserve.rules.telling.explaining import Explanation
 from korder.reserve.rules.telling.explainpods import PodQuestion

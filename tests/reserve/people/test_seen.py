@@ -24,8 +24,8 @@ from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import claimsteps
-from korder.reserve.rules.claims.choosing import Market
 from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.seeking import Market
 from korder.reserve.rules.telling import explainpods
 from korder.reserve.rules.telling.explainpods import PodQuestion
 from korder.runtime.clock import Clock

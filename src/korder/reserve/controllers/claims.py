@@ -13,8 +13,8 @@ from korder.api.meta import HasMetadata, Key
 from korder.api.plan import NOTHING, Plan
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
 from korder.reserve.rules.claims import claiming
-from korder.reserve.rules.claims.choosing import Market
 from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.seeking import Market
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change, Reader, by_namespace
 

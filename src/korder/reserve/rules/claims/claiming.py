@@ -14,8 +14,10 @@ from korder.api.meta import key_of
 from korder.api.plan import EventType, Notice, Plan, Step
 from korder.api.reserve import SCHEDULING_GATE, TICKETS, ClaimReason, Reason
 from korder.reserve.rules.claims import choosing, claimsteps
-from korder.reserve.rules.claims.choosing import Market, Match, Seeker, Wait
+from korder.reserve.rules.claims.choosing import Match
 from korder.reserve.rules.claims.requests import InvalidRequest, Request, request_of
+from korder.reserve.rules.claims.seeking import Market, Seeker
+from korder.reserve.rules.claims.waiting import Wait
 
 HAND_OVER_SECONDS = 60.0
 """How long a hand-over may take before it is undone."""

@@ -19,8 +19,7 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules.claims import choosing, claimsteps, fitting, members
-from korder.reserve.rules.claims.choosing import Market, Seeker
+from korder.reserve.rules.claims import choosing, claimsteps, fitting, members, seeking
 from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.claims.requests import (
     REQUEST_ANNOTATIONS,
@@ -28,6 +27,7 @@ from korder.reserve.rules.claims.requests import (
     Request,
     request_of,
 )
+from korder.reserve.rules.claims.seeking import Market, Seeker
 from korder.reserve.rules.orders import ticketstate
 from korder.reserve.rules.telling import offers, telling
 from korder.reserve.rules.telling.explaining import Explanation, amounts, pairs, shortened
@@ -175,8 +175,8 @@ def _needs(seeker: Seeker) -> Iterator[str]:
 def _prospects(seeker: Seeker, asked: PodQuestion) -> Iterator[str]:
     """What may change its state, and when."""
     pod, now = seeker.pod, asked.market.now
-    rank = choosing.precedence(seeker)
-    before = sum(rank > choosing.precedence(Seeker(other, Request())) for other in asked.waiting)
+    rank = seeking.precedence(seeker)
+    before = sum(rank > seeking.precedence(Seeker(other, Request())) for other in asked.waiting)
     if before:
         others = "1 other pod comes" if before == 1 else f"{before} other pods come"
         yield f"{others} before it, by priority and age."

@@ -17,7 +17,7 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules.claims import choosing, fitting, members, owners
+from korder.reserve.rules.claims import fitting, members, owners, seeking
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
@@ -139,7 +139,7 @@ def _seekers(asked: TicketQuestion) -> Iterator[tuple[str, ...]]:
             request = request_of(pod.metadata.annotations)
         except InvalidRequest:
             continue
-        if not choosing.is_wanted(request, ticket):
+        if not seeking.is_wanted(request, ticket):
             continue
         needs = fitting.needs_of(pod)
         mismatch = fitting.too_small(
@@ -217,7 +217,7 @@ def _end(asked: TicketQuestion) -> Iterator[str]:
 
 
 def _origin(asked: TicketQuestion) -> Iterator[str]:
-    name = choosing.order_of(asked.ticket)
+    name = seeking.order_of(asked.ticket)
     yield f"It is a ticket of order {name}." if name else "It was made by hand."
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from korder.api.core import Pod
 from korder.api.meta import owned_by
 from korder.api.reserve import Order, Ticket, TicketPhase
-from korder.reserve.rules.claims import choosing, fitting, owners
-from korder.reserve.rules.claims.choosing import Market, Seeker
+from korder.reserve.rules.claims import fitting, owners, seeking
+from korder.reserve.rules.claims.seeking import Market, Seeker
 from korder.reserve.rules.orders import ticketstate
 from korder.reserve.rules.telling import telling
 from korder.reserve.rules.tickets import usage
@@ -22,7 +22,7 @@ def verdicts(
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
     """How far from a claim each ticket is, and its row; where nodes are not known only sizes are compared."""
     for ticket in market.tickets:
-        if not ticketstate.is_over(ticket) and choosing.is_wanted(seeker.request, ticket):
+        if not ticketstate.is_over(ticket) and seeking.is_wanted(seeker.request, ticket):
             mismatch = _mismatch(seeker.pod, ticket, market, knows_nodes=knows_nodes)
             far, verdict = _verdict(seeker.pod, ticket, market, mismatch)
             phase = str(ticketstate.phase_of(ticket))
@@ -46,7 +46,7 @@ def _verdict(pod: Pod, ticket: Ticket, market: Market, mismatch: str) -> tuple[i
         return 2, f"holds nothing yet{f' ({why})' if why else ''}"
     if mismatch:
         return 1, f"does not fit: the pod {mismatch}"
-    return (0, "would fit") if choosing.is_free(ticket, market.now) else (2, "is at its end")
+    return (0, "would fit") if seeking.is_free(ticket, market.now) else (2, "is at its end")
 
 
 def _barred(pod: Pod, ticket: Ticket, market: Market) -> str:

@@ -1,0 +1,109 @@
+"""Why a pod gets no ticket now: what it seeks is not there, not for it, not open yet, not free, or does not fit.
+
+`choosing` calls it for those who went away empty; what it says is written to the pod and told to people.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from korder.api.core import Pod
+from korder.api.meta import Key, key_of
+from korder.api.reserve import ClaimReason, Reason, Ticket, TicketPhase
+from korder.api.resources import Resources
+from korder.reserve.rules.claims import fitting, owners, seeking
+from korder.reserve.rules.claims.requests import Request
+from korder.reserve.rules.claims.seeking import Market, Seeker
+
+_ENDED = frozenset({TicketPhase.EXPIRED, TicketPhase.RELEASED})
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why a pod gets no ticket now."""
+
+    reason: ClaimReason | Reason
+    message: str
+    is_crowded: bool = False
+    """Whether a pod that goes from some node would help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found out about the free tickets that are for a pod.
+
+    Attributes:
+        free: All of them, and what is left of each.
+        some_suit: Whether the pod could have had one, had others not taken it.
+        is_crowded: Whether other pods on the nodes keep it from one.
+    """
+
+    free: Collection[tuple[Ticket, Resources]]
+    some_suit: bool
+    is_crowded: bool
+
+
+def why(seeker: Seeker, market: Market, judged: Judged) -> Wait:
+    """Tells a pod that has got nothing what it waits for."""
+    wanted = [
+        ticket
+        for ticket in market.tickets
+        if ticket.status.phase not in _ENDED and seeking.is_wanted(seeker.request, ticket)
+    ]
+    if not wanted:
+        return Wait(ClaimReason.NO_TICKET, _missing(seeker.request, market))
+    what = _words(seeker.request, market.namespace)
+    allowed = [ticket for ticket in wanted if owners.may_claim(ticket, seeker.pod)]
+    if not allowed:
+        return Wait(ClaimReason.NOT_AN_OWNER, f"The owners of {what} do not include this pod.")
+    shut = market.closed()
+    closed = [seeking.maker_of(ticket, shut) for ticket in allowed]
+    if all(closed):
+        first = min(key_of(order) for order in closed if order is not None)
+        return Wait(
+            ClaimReason.ORDER_CLOSED,
+            f"Order {first} is closed until as many tickets as its minAvailable are held.",
+        )
+    if not judged.free or judged.some_suit:
+        return Wait(ClaimReason.NONE_FREE, f"All of {what} are taken or hold nothing yet.")
+    nearest = _nearest(seeker.pod, judged.free, market)
+    return Wait(ClaimReason.NONE_FITS, nearest, judged.is_crowded)
+
+
+def _nearest(pod: Pod, free: Collection[tuple[Ticket, Resources]], market: Market) -> str:
+    """The mismatch that is nearest to a fit: a wrong node rather than too little room."""
+    needs = fitting.needs_of(pod)
+
+    def distance(offer: tuple[Ticket, Resources]) -> tuple[bool, float, str]:
+        ticket, left = offer
+        short = fitting.too_small(needs, left)
+        return bool(short), -sum(a.nano for a in left.values()), ticket.metadata.name
+
+    ticket, left = min(free, key=distance)
+    site = market.site(ticket.status.node_name)
+    beside = fitting.leaves_some(pod, ticket)
+    short = fitting.too_small(needs, left) or fitting.unsuited(pod, site, beside=beside)
+    return f"No free ticket fits; the nearest is {key_of(ticket)}: {short}."
+
+
+def _missing(request: Request, market: Market) -> str:
+    home = market.namespace
+    names = {order.metadata.name for order in market.orders}
+    if request.order is not None:
+        order = Key(home, request.order.name)
+        is_there = order.name in names
+        return f"Order {order} has no such ticket." if is_there else f"There is no order {order}."
+    if not names and not market.tickets:
+        return f"There are no orders in namespace {home}."
+    return f"There is none of {_words(request, home)}."
+
+
+def _words(request: Request, home: str) -> str:
+    """What is asked for, in words."""
+    if request.ticket:
+        return f"the tickets named {home}/{request.ticket}"
+    what = f"the tickets of group {request.group}" if request.group else "the tickets"
+    if request.labels.requirements:
+        what = f"{what} labelled {request.labels}"
+    if request.order is not None:
+        return f"{what} of order {Key(home, request.order.name)}"
+    return f"{what} in namespace {home}"
