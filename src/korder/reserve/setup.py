@@ -17,7 +17,7 @@ from korder.reserve.controllers.pretenders import Pretenders
 from korder.reserve.controllers.quotas import Quotas
 from korder.reserve.controllers.renewing import Renewing
 from korder.reserve.controllers.tickets import Tickets
-from korder.reserve.rules.claims import handover
+from korder.reserve.rules.claims import scene
 from korder.reserve.rules.tickets import guardian
 from korder.reserve.webhooks.gates import Counted
 from korder.runtime.manager import Manager
@@ -61,7 +61,7 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> Counted:
     Quotas(manager, counting)
     Tickets(manager, guardians, Renewing(counting.tally))
     Claims(manager)
-    HandOvers(manager, handover.Settings(options.nominate, options.recreate_stuck_pods, guardians))
+    HandOvers(manager, scene.Settings(options.nominate, options.recreate_stuck_pods, guardians))
     Pretenders(manager)
     Measuring(manager)
     nodes, orders = manager.informers.of(NODES).reader, manager.informers.of(ORDERS).reader

@@ -16,8 +16,8 @@ from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
 from korder.api.workloads import REPLICA_SETS, ReplicaSet
 from korder.reserve.rules.claims import handover, members as membership
 from korder.reserve.rules.claims.fitting import Site
-from korder.reserve.rules.claims.handover import Scene, Settings
 from korder.reserve.rules.claims.members import Member, Stage
+from korder.reserve.rules.claims.scene import Scene, Settings
 from korder.reserve.rules.tickets import guardian as guardians
 from korder.reserve.rules.tickets.guardian import Place
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket

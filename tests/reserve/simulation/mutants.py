@@ -22,7 +22,7 @@ from korder.api.reserve import TICKETS, Order, Ticket
 from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.tickets import Tickets, _references
 from korder.reserve.rules.claims import handover
-from korder.reserve.rules.claims.handover import Member
+from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.orders import orderplan
 from korder.reserve.rules.orders.accounting import Account
 from korder.reserve.rules.orders.granting import Grant

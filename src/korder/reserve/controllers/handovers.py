@@ -17,8 +17,8 @@ from korder.kube.errors import ApiError, NotFound
 from korder.reserve.controllers.claims import BY_CLAIMANT, BY_NODE, by_claimant, by_node, pods_on
 from korder.reserve.rules.claims import handover, members
 from korder.reserve.rules.claims.fitting import Site
-from korder.reserve.rules.claims.handover import Scene, Settings
 from korder.reserve.rules.claims.members import Member
+from korder.reserve.rules.claims.scene import Scene, Settings
 from korder.reserve.rules.tickets import guardian
 from korder.runtime.informer import Scope
 from korder.runtime.manager import Manager

@@ -7,54 +7,25 @@ the batch stands, its pod counts twice, and another pod of the batch would fail 
 for pod and guardian together nothing has to be timed: the pod goes first and the guardian afterwards.
 """
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from korder.api import core, noderoom
+from korder.api import noderoom
 from korder.api.core import PODS, Pod
-from korder.api.meta import controller_of, key_of
-from korder.api.noderoom import NodeRoom
+from korder.api.meta import key_of
 from korder.api.plan import Create, Delete, EventType, Notice, Plan, Step
 from korder.api.reserve import ClaimReason, Reason, Ticket
-from korder.reserve.rules.claims import claimsteps, endings, fitting
-from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims import claimsteps, endings, fitting, stuck
 from korder.reserve.rules.claims.members import NEVER, Member, Stage, beginning, is_marked, stage_of
+from korder.reserve.rules.claims.scene import Scene, age
 from korder.reserve.rules.tickets import guardian
-from korder.reserve.rules.tickets.guardian import Options, Place
+from korder.reserve.rules.tickets.guardian import Place
 
 BEGIN_BEFORE_END = timedelta(seconds=40)
 """A hand-over with less time left than this does not begin: the ticket is free again and the pod claims anew."""
 DELETION_PATIENCE = timedelta(seconds=10)
 """How long after its grace a guardian may linger on a node that does not answer."""
 Members = list[tuple[Member, Pod]]
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the manager's flags say about hand-overs."""
-
-    nominate: bool = True
-    recreate_stuck_pods: bool = True
-    guardians: Options = field(default_factory=Options)
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """A node, if it is still there, and all that is handed over on it."""
-
-    node: str
-    site: Site | None
-    members: Collection[Member]
-    now: datetime
-    scheduler: str = ""
-    """Who schedules, as far as is known; a new one has to be told of nominations again."""
-    settings: Settings = field(default_factory=Settings)
-
-    def room(self) -> NodeRoom:
-        if self.site is None:
-            return NodeRoom({}, {}, {})
-        return noderoom.room_of(self.site.node, self.site.pods)
 
 
 def plan(scene: Scene) -> Plan:
@@ -114,6 +85,12 @@ class _Turn:
         self._second += (step for stage in ending.stages for step in stage)
         self._notices += ending.notices
 
+    def _give_up(self, given: Plan) -> None:
+        """Writes what becomes of a pod, and after everything else what becomes of its ticket."""
+        about_pod, *about_ticket = given.stages
+        self._first += about_pod
+        self.end(Plan(tuple(about_ticket), given.notices))
+
     def in_time(self, members: Members, before_end: timedelta = timedelta()) -> Members:
         """Those of the gated members who have time left; the others end."""
         left = []
@@ -135,10 +112,10 @@ class _Turn:
         """Those who may still be bound; the others have lost their room or their time."""
         left = []
         for member, pod in members:
-            if not member.standing and self._is_pushed_out(pod):
-                self._abandon(member, pod, Reason.STOLEN, self._thief(pod))
+            if not member.standing and stuck.is_pushed_out(self._scene, pod):
+                self._give_up(stuck.stolen(self._scene, member, pod))
             elif member.deadline <= self._scene.now:
-                self._abandon(member, pod, Reason.NEVER_BOUND, _last_words(pod))
+                self._give_up(stuck.never_bound(self._scene, member, pod))
             else:
                 self._wake_at.append(member.deadline)
                 left.append((member, pod))
@@ -182,7 +159,7 @@ class _Turn:
         site = self._scene.site
         places = fitting.places(site) if site is not None else 0
         left = []
-        for member, pod in sorted(members, key=lambda each: _age(each[1])):
+        for member, pod in sorted(members, key=lambda each: age(each[1])):
             places -= member.is_swapped
             if member.is_swapped and places < 0:
                 self.end(endings.crowded(member, self._scene.node, self._scene.now))
@@ -203,7 +180,7 @@ class _Turn:
     def rescue(self, members: Members) -> None:
         """Helps pods that were let go before their guardian when somebody else took the room: one after the other."""
         for member, pod in members:
-            if member.firm and not member.keeps_guardian and self._is_pushed_out(pod):
+            if member.firm and not member.keeps_guardian and stuck.is_pushed_out(self._scene, pod):
                 self._mark([(member, pod)])
                 self._second += map(_end, member.firm)
                 return
@@ -259,39 +236,6 @@ class _Turn:
             else:
                 self._wake_at.append(going + DELETION_PATIENCE)
 
-    def _abandon(self, member: Member, pod: Pod, reason: Reason, message: str) -> None:
-        """Ends the wait of a pod that is tied to a node which does not take it: only a new pod can go elsewhere."""
-        meta, node = pod.metadata, self._scene.node
-        if self._scene.settings.recreate_stuck_pods and controller_of(pod) is not None:
-            note = f"Deleted so that its controller makes it again: {message}"
-            step: Step = Delete(PODS, key_of(pod), meta.uid, meta.resource_version)
-        else:
-            note = f"The pod is tied to node {node} without a ticket: {message}"
-            promised = pod.status.nominated_node_name
-            step = claimsteps.tell(pod, reason, message, self._scene.now, node=promised)
-        self._first.append(step)
-        self._notices.append(Notice(PODS, pod, reason, note, EventType.WARNING, "GiveBack", step))
-        self.end(endings.unbound(member, reason, message, self._scene.now))
-
-    def _is_pushed_out(self, pod: Pod) -> bool:
-        """Says whether the scheduler has tried the pod, and the node has no room for it."""
-        tried = core.reported(pod.status.conditions, "PodScheduled")
-        return (
-            tried is not None
-            and tried.reason == "Unschedulable"
-            and not pod.status.nominated_node_name
-            and bool(self._scene.room().lacks(noderoom.demand_of(pod)))
-        )
-
-    def _thief(self, pod: Pod) -> str:
-        """Names the pod that probably took the room: the youngest on the node that may come before this one."""
-        node, rank = self._scene.node, pod.spec.priority or 0
-        others = self._scene.site.pods if self._scene.site is not None else ()
-        above = [other for other in others if (other.spec.priority or 0) >= rank]
-        if not above:
-            return f"Node {node} has no room any more."
-        return f"Its room on node {node} was taken by pod {key_of(max(above, key=_age))}."
-
     def _words(self, ticket: Ticket) -> str:
         promise = f"{beginning(ticket)}holds room on node {self._scene.node} for this pod."
         known = f" Scheduler {self._scene.scheduler} knows." if self._scene.scheduler else ""
@@ -300,15 +244,3 @@ class _Turn:
 
 def _end(guardian: Pod, grace_seconds: int | None = None) -> Delete:
     return Delete(PODS, key_of(guardian), guardian.metadata.uid, grace_seconds=grace_seconds)
-
-
-def _age(pod: Pod) -> tuple[datetime, str]:
-    return pod.metadata.creation_timestamp or NEVER, pod.metadata.name
-
-
-def _last_words(pod: Pod) -> str:
-    """What the scheduler last said about the pod."""
-    tried = core.reported(pod.status.conditions, "PodScheduled")
-    return (
-        tried.message if tried is not None and tried.message else "The scheduler did not bind it."
-    )

@@ -1,0 +1,44 @@
+"""One node and all that is handed over on it, as `controllers.handovers` has gathered it for the rules of the hand-over."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from korder.api import noderoom
+from korder.api.core import Pod
+from korder.api.noderoom import NodeRoom
+from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.members import NEVER, Member
+from korder.reserve.rules.tickets.guardian import Options
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the manager's flags say about hand-overs."""
+
+    nominate: bool = True
+    recreate_stuck_pods: bool = True
+    guardians: Options = field(default_factory=Options)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A node, if it is still there, and all that is handed over on it."""
+
+    node: str
+    site: Site | None
+    members: Collection[Member]
+    now: datetime
+    scheduler: str = ""
+    """Who schedules, as far as is known; a new one has to be told of nominations again."""
+    settings: Settings = field(default_factory=Settings)
+
+    def room(self) -> NodeRoom:
+        if self.site is None:
+            return NodeRoom({}, {}, {})
+        return noderoom.room_of(self.site.node, self.site.pods)
+
+
+def age(pod: Pod) -> tuple[datetime, str]:
+    """In this order pods came."""
+    return pod.metadata.creation_timestamp or NEVER, pod.metadata.name
