@@ -15,7 +15,7 @@ from korder.api.meta import JSON
 from korder.api.plan import Create, Delete, Notice, Patch, Plan, Step
 from korder.api.reserve import ORDERS, TICKETS, Order, Ticket, TicketPhase
 from korder.reserve.rules.daemons import daemonplan
-from korder.reserve.rules.orders import orderend, orderplan
+from korder.reserve.rules.orders import orderbooks, orderend, orderplan
 from korder.testing.builders import Builder, NodeBuilder
 
 START = datetime(2026, 1, 5, 0, 0, 30, tzinfo=UTC)
@@ -79,7 +79,7 @@ class Desk:
     def _decide(self) -> Plan:
         order, tickets = self.order, tuple(self.tickets.values())
         if not order.spec.daemon_set:
-            picture = orderplan.Picture(
+            picture = orderbooks.Picture(
                 order, tickets, self.now, self._taken, tuple(self.gone.values())
             )
             return orderplan.plan(picture)

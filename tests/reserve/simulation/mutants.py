@@ -26,7 +26,7 @@ from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.orders import orderplan
 from korder.reserve.rules.orders.accounting import Account
 from korder.reserve.rules.orders.granting import Grant
-from korder.reserve.rules.orders.orderplan import Books
+from korder.reserve.rules.orders.orderbooks import Books
 from korder.reserve.rules.quotas import charges, charging, limits, quotaplan
 from korder.reserve.rules.quotas.books import Item
 from korder.reserve.rules.quotas.limits import InForce, Limits

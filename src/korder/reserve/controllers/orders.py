@@ -18,7 +18,7 @@ from korder.api.reserve import NODE_LABEL, ORDER_UID_LABEL, ORDERS, TICKETS, Ord
 from korder.kube.errors import ApiError
 from korder.reserve.controllers.counting import Counting
 from korder.reserve.rules.daemons import daemonplan, eligibility
-from korder.reserve.rules.orders import orderend, orderplan, orderrefusal
+from korder.reserve.rules.orders import orderbooks, orderend, orderplan, orderrefusal
 from korder.reserve.rules.orders.granting import Grant, Granting, freely
 from korder.reserve.rules.quotas import charging
 from korder.reserve.rules.quotas.ledger import gives_more
@@ -85,7 +85,7 @@ class Orders:
             )
         gone = self._gone_of(order)
         granting = self._granting(order, now)
-        return orderplan.plan(orderplan.Picture(order, tickets, now, taken, gone, granting))
+        return orderplan.plan(orderbooks.Picture(order, tickets, now, taken, gone, granting))
 
     def _granting(self, order: Order, now: datetime) -> Granting:
         """Asks the ledgers of all quotas, and remembers which of them have no room for the order."""
@@ -104,7 +104,7 @@ class Orders:
     def _gone_of(self, order: Order) -> Collection[Ticket]:
         """Tickets that went before the order could note that they were made, or how they ended; what it has noted is forgotten here."""
         uid = order.metadata.uid
-        left = orderplan.unsettled(order, self._gone.pop(uid, {}))
+        left = orderbooks.unsettled(order, self._gone.pop(uid, {}))
         if left:
             self._gone[uid] = left
         return left.values()
@@ -115,7 +115,7 @@ class Orders:
         if meta.uid in self._trusted:
             return False
         ends_bare = meta.deletion_timestamp is not None and not tickets
-        if ends_bare or orderplan.misses_some(order, tickets):
+        if ends_bare or orderbooks.misses_some(order, tickets):
             labels = f"{ORDER_UID_LABEL}={meta.uid}"
             listed = (await self._client.list(TICKETS, meta.namespace, labels=labels)).items
             seen = {ticket.metadata.uid for ticket in tickets}
