@@ -1,14 +1,12 @@
 """Tickets that wait for room, hold it, or share it with pods: which guardian there should be, and which phase that makes.
 
-`ticketplan` calls it; `succession` makes guardians. A ticket is Reserved when, and only when, one bound guardian holds exactly what is
+`ticketplan` calls it; `succession` makes guardians, `sharing` looks after the pods. A ticket is Reserved when, and only when, one bound guardian holds exactly what is
 left of its room. Three things take a second guardian for a while: a cordoned node (the new one first, rule 12), a share that comes
 back, and a changed size.
 """
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-
-import msgspec
 
 from korder.api import instant
 from korder.api.core import Pod
@@ -20,7 +18,14 @@ from korder.api.reserve import (
     TicketPhase,
     TicketStatus,
 )
-from korder.reserve.rules.tickets import clockwork, guardian, succession, ticketstatus, usage
+from korder.reserve.rules.tickets import (
+    clockwork,
+    guardian,
+    sharing,
+    succession,
+    ticketstatus,
+    usage,
+)
 from korder.reserve.rules.tickets.guardian import ANYWHERE, Place
 from korder.reserve.rules.tickets.picture import Loss, Picture, unschedulable
 from korder.reserve.rules.tickets.succession import Amounts
@@ -36,11 +41,11 @@ def plan(picture: Picture, now: datetime) -> Plan:
     ticket = picture.ticket
     start = clockwork.activation(ticket)
     end = clockwork.expiration(ticket, start, now)
-    ended = _without_ended(picture, now)
+    ended = sharing.without_ended(picture, now)
     if ended is not None:
         return ticketstatus.report(ticket, ended)
     if end is not None and end <= now:
-        return _expiry(picture, now)
+        return sharing.expiry(picture, now)
     barred = picture.barred(ticket, now) if clockwork.is_renewal(ticket, end, now) else ""
     if barred:
         return ticketstatus.report(ticket, ticketstatus.not_renewed(ticket, barred, now))
@@ -49,7 +54,7 @@ def plan(picture: Picture, now: datetime) -> Plan:
         return _not_yet(picture, now).wake(due)
     left = usage.remainder(ticket, ticket.status.shared_by)
     if ticket.status.shared_by and not left:
-        return _full(picture, now).wake(end)
+        return sharing.full(picture, now).wake(end)
     return _held(picture, left, now).wake(end)
 
 
@@ -210,56 +215,6 @@ def _not_yet(picture: Picture, now: datetime) -> Plan:
     if status != ticket.status or not too_early:
         return ticketstatus.report(ticket, status)
     return picture.dismissal(picture.guardians, now)
-
-
-def _expiry(picture: Picture, now: datetime) -> Plan:
-    """The time is over: nobody's room is given up, pods keep what they have (rule 3)."""
-    ticket, shares = picture.ticket, picture.ticket.status.shared_by
-    if not shares:
-        said = ticketstatus.expired(ticket, now)
-        if ticket.status.phase is TicketPhase.CLAIMED:
-            said = ticketstatus.released(ticket, "all its pods have ended", now)
-        return ticketstatus.report(ticket, said)
-    if ticket.status.phase is TicketPhase.CLAIMED:
-        return picture.dismissal(picture.guardians, now)
-    message = "its time is over; its pods keep their room"
-    rate = usage.rate(ticket, usage.taken(shares))
-    return ticketstatus.report(ticket, ticketstatus.in_use(ticket, message, rate, now))
-
-
-def _full(picture: Picture, now: datetime) -> Plan:
-    """Pods share all the room."""
-    ticket = picture.ticket
-    rate = usage.rate(ticket, usage.taken(ticket.status.shared_by))
-    status = ticketstatus.in_use(ticket, "pods share all the room", rate, now)
-    if ticket.status.phase is TicketPhase.CLAIMED:
-        status = ticketstatus.kept(ticket, rate, now)
-    if status != ticket.status:
-        return ticketstatus.report(ticket, status)
-    leaving = picture.leaving()
-    if leaving:
-        room = usage.remainder(ticket, [s for s in ticket.status.shared_by if s not in leaving])
-        return succession.prepare(picture, room, Place(ticket.status.node_name, gated=True), now)
-    return picture.dismissal(picture.guardians, now)
-
-
-def _without_ended(picture: Picture, now: datetime) -> TicketStatus | None:
-    """The status without the shares of pods that have ended; their room has to come back before it can be claimed."""
-    ticket = picture.ticket
-    shares = tuple(share for share in ticket.status.shared_by if picture.user(share) is not None)
-    if len(shares) == len(ticket.status.shared_by):
-        return None
-    kept = msgspec.structs.replace(
-        ticket, status=msgspec.structs.replace(ticket.status, shared_by=shares)
-    )
-    end = clockwork.expiration(ticket, clockwork.activation(ticket), now)
-    if end is not None and end <= now and shares:
-        return kept.status
-    if end is not None and end <= now:
-        return ticketstatus.released(kept, "all its pods have ended", now)
-    return ticketstatus.pending(
-        kept, Reason.RETURNING, "a pod that shared it has ended", now, home=ticket.status.node_name
-    )
 
 
 def _rank(picture: Picture, pod: Pod) -> tuple[bool, bool, str]:
