@@ -2,7 +2,8 @@
 
 Each round has a cluster of its own. There a bare client makes a thousand pods, 32 at a time, then korder holds a thousand tickets, then the
 operator of `kopf_child` does. The clock runs from the first request until the last pod is bound, or the last ticket Reserved, as
-somebody sees who watches. Events are on.
+somebody sees who watches. Events are on. `order-same-writes` sets korder's time against that of a bare client who writes the same objects
+(`mirror`): what is above 1 is korder's own, what is below no operator can save.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from time import perf_counter
 from bench.cluster import REQUESTS, Cluster, a_cluster, a_helper, a_witness, bare_pods
 from bench.korder import managed
 from bench.micro import Tell
+from bench.mirror import same_writes
 from bench.table import Row
 from korder.api.meta import JSON
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
@@ -27,15 +29,16 @@ WRITES = 4.0
 
 
 def measure(tell: Tell) -> Iterator[Row]:
-    """Yields the times of ours and of the operator on kopf, and our writes for a ticket."""
+    """Yields the times of ours, of the same writes and of the operator on kopf, and our writes for a ticket."""
     rounds = [asyncio.run(_round(tell, turn)) for turn in range(ROUNDS)]
-    bare, ours, foreign, writes = zip(*rounds, strict=True)
+    bare, ours, same, foreign, writes = zip(*rounds, strict=True)
     yield Row("order-1000", median(ours), "s", median(bare), 2.0)
+    yield Row("order-same-writes", median(ours), "s", median(same), 1.5)
     yield Row("order-writes", max(writes), "writes per ticket", WRITES, 1.0)
     yield Row("kopf-order", median(foreign), "s", median(ours), 3.0, at_least=True)
 
 
-async def _round(tell: Tell, turn: int) -> tuple[float, float, float, float]:
+async def _round(tell: Tell, turn: int) -> tuple[float, ...]:
     def say(what: str, seconds: float | None = None) -> None:
         spent = f": {seconds:.1f} s" if seconds is not None else ""
         tell(f"order-1000: {what}, round {turn + 1} of {ROUNDS}{spent}")
@@ -50,12 +53,14 @@ async def _round(tell: Tell, turn: int) -> tuple[float, float, float, float]:
             ours = await an_order(cluster, namespace, TICKETS_MADE)
             writes = await manager.writes()
         say("korder", ours)
+        same = await same_writes(cluster, "ours", await cluster.namespace("same"), TICKETS_MADE)
+        say("the same writes", same)
         namespace = await cluster.namespace("kopf")
         path = str(cluster.plane.kubeconfig())
         async with a_helper("bench.kopf_child", path, namespace, KUBECONFIG=path):
             foreign = await an_order(cluster, namespace, TICKETS_MADE)
         say("kopf", foreign)
-        return bare, ours, foreign, writes / TICKETS_MADE
+        return bare, ours, same, foreign, writes / TICKETS_MADE
 
 
 async def an_order(cluster: Cluster, namespace: str, count: int) -> float:

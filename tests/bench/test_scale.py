@@ -1,9 +1,11 @@
 """S40: thousands of tickets, many claims at once, and a manager that does not grow. Only `make soak` runs it: it takes half an hour.
 
-Clusters, clocks and the manager's process are those of the benchmarks.
+Clusters, clocks and the manager's process are those of the benchmarks. Two cores, on which the control plane itself runs too, are too few for the
+first two: they are expected to fail there, and docs/testing.md says by how much.
 """
 
 import asyncio
+import os
 from typing import cast
 
 from bench.claims import Rate, stream, worst
@@ -26,9 +28,11 @@ MINUTES = 15
 WARM = 5
 """Minutes after which a manager has seen everything once."""
 MINUTE = Rate(300, 5.0)
+AS_MEANT = (os.cpu_count() or 1) >= 4
 SHORT_LIVED: JSON = {"lifecycle": {"ttlSecondsAfterFinished": 1, "cleanupPolicy": "Delete"}}
 
 
+@pytest.mark.xfail(not AS_MEANT, reason="the API server alone takes longer on this machine")
 def test_five_thousand_tickets_take_at_most_twice_as_long_as_bare_pods() -> None:
     async def measured() -> float:
         async with a_cluster(NODES) as cluster:
@@ -40,6 +44,7 @@ def test_five_thousand_tickets_take_at_most_twice_as_long_as_bare_pods() -> None
     assert asyncio.run(measured()) <= 2.0
 
 
+@pytest.mark.xfail(not AS_MEANT, reason="more writes a second than the API server takes here")
 def test_a_thousand_claims_at_fifty_a_second_are_served_within_a_second() -> None:
     async def measured() -> list[float]:
         async with a_cluster(NODES) as cluster:

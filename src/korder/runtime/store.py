@@ -83,6 +83,10 @@ class Reader(Generic[T]):
         found = self._store.buckets[index].get(value)
         return _Objects(found) if found else ()
 
+    def values(self, index: str) -> Collection[Hashable]:
+        """Everything under which the named index lists something."""
+        return self._store.buckets[index].keys()
+
     @property
     def seen(self) -> int:
         """The version up to which everything is shown."""

@@ -7,14 +7,15 @@ pods are found by the namespace they seek in, so the pods of the rest of the clu
 
 from collections.abc import Collection, Hashable, Iterable
 from datetime import datetime
+from typing import NamedTuple
 
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import HasMetadata, Key
 from korder.api.plan import NOTHING, Plan
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
-from korder.reserve.rules.claims import claiming
+from korder.reserve.rules.claims import claiming, seeking
 from korder.reserve.rules.claims.fitting import Site
-from korder.reserve.rules.claims.seeking import Market
+from korder.reserve.rules.claims.seeking import Market, Stock
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change, Reader, by_namespace
 
@@ -23,7 +24,16 @@ BY_NODE = "claims.node"
 BY_CLAIMANT = "claims.claimant"
 _SOUGHT = "claims.sought"
 _WAITING = "claims.waiting"
+_SHELVES = "claims.shelves"
+_CLAIMING = "claims.claiming"
 _IN_USE = frozenset({TicketPhase.CLAIMING, TicketPhase.CLAIMED})
+
+
+class _Shelf(NamedTuple):
+    """Where tickets lie that are alike."""
+
+    namespace: str
+    form: bytes
 
 
 class Claims:
@@ -39,6 +49,8 @@ class Claims:
         self._pods.add_index(BY_NODE, by_node)
         self._tickets.add_index(BY_NAMESPACE, by_namespace)
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
+        self._tickets.add_index(_SHELVES, _shelf)
+        self._tickets.add_index(_CLAIMING, _claiming)
         self._orders.add_index(BY_NAMESPACE, by_namespace)
         self._controller = manager.controller("claims", self._turn)
         self._controller.follow(self._pods, lambda pod: map(_key, _sought(pod)))
@@ -60,8 +72,19 @@ class Claims:
             self._orders.reader.where(BY_NAMESPACE, key.name),
             self._site,
             now,
+            self._stock(key.name),
         )
         return claiming.plan(waiting, market)
+
+    def _stock(self, namespace: str) -> Stock:
+        """What can be had in a namespace, as the indexes have it."""
+        tickets = self._tickets.reader
+        shelves = [
+            tickets.where(_SHELVES, shelf)
+            for shelf in tickets.values(_SHELVES)
+            if isinstance(shelf, _Shelf) and shelf.namespace == namespace
+        ]
+        return Stock(shelves, tickets.where(_CLAIMING, namespace))
 
     def _site(self, name: str) -> Site | None:
         node = self._nodes.reader.get(Key("", name))
@@ -95,6 +118,15 @@ def by_claimant(ticket: Ticket) -> Iterable[Hashable]:
     if status.claimed_by is not None and status.phase in _IN_USE:
         yield status.claimed_by.uid
     yield from (share.uid for share in status.shared_by)
+
+
+def _shelf(ticket: Ticket) -> Iterable[Hashable]:
+    form = seeking.shelf_of(ticket)
+    return () if form is None else (_Shelf(ticket.metadata.namespace, form),)
+
+
+def _claiming(ticket: Ticket) -> Iterable[Hashable]:
+    return (ticket.metadata.namespace,) if seeking.is_claiming(ticket) else ()
 
 
 def _sought(pod: Pod) -> Iterable[str]:

@@ -6,23 +6,22 @@ that end first. Pods that are alike are judged together, so fifty replicas cost 
 tickets that hold the same; nodes only as they are needed. A pod that gets nothing is told why by `waiting`.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from heapq import heapify, heappop
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
 
 from korder.api import noderoom
 from korder.api.core import Pod
-from korder.api.reserve import Ticket, TicketPhase
+from korder.api.reserve import Ticket
 from korder.api.resources import Resources
 from korder.reserve.rules.claims import fitting, seeking, waiting
 from korder.reserve.rules.claims.seeking import LATEST, Market, Seeker
 from korder.reserve.rules.claims.waiting import Judged, Wait
 from korder.reserve.rules.tickets import usage
-
-_Rank = tuple[bool, float, bool, datetime, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,11 @@ class Match:
 
 
 class _Lot(NamedTuple):
-    """Free tickets of which the same is left."""
+    """A shelf: free tickets that are alike, the first of them, and what is left of each."""
 
+    first: Ticket
     left: Resources
-    tickets: list[Ticket]
+    tickets: Collection[Ticket]
 
 
 def choose(seekers: Iterable[Seeker], market: Market) -> tuple[list[Match], dict[str, Wait]]:
@@ -59,18 +59,15 @@ class _Book:
 
     def __init__(self, market: Market) -> None:
         self._market = market
-        closed = market.closed()
-        self._free = _in_lots(
-            ticket
-            for ticket in market.tickets
-            if seeking.is_free(ticket, market.now) and seeking.maker_of(ticket, closed) is None
-        )
-        self._busy = {
-            ticket.status.node_name
-            for ticket in market.tickets
-            if ticket.status.phase is TicketPhase.CLAIMING
-        }
-        self._ranked: dict[bytes, list[Ticket]] = {}
+        stock, closed = market.stock(), market.closed()
+        firsts = ((next(iter(shelf)), shelf) for shelf in stock.shelves)
+        self._free = [
+            _Lot(first, usage.remainder(first, first.status.shared_by), shelf)
+            for first, shelf in firsts
+            if seeking.maker_of(first, closed) is None
+        ]
+        self._claiming = stock.claiming
+        self._busy = {ticket.status.node_name for ticket in stock.claiming}
         self._next: dict[bytes, Iterator[Ticket]] = {}
         self._unsuited: dict[tuple[bytes, str, bool], str] = {}
         self._crowded: set[bytes] = set()
@@ -84,8 +81,7 @@ class _Book:
 
     def take(self, seeker: Seeker) -> Ticket | None:
         likeness = _likeness(seeker)
-        if likeness not in self._ranked:
-            self._ranked[likeness] = self._rank(seeker)
+        if likeness not in self._next:
             self._next[likeness] = self._suited(seeker, likeness)
         ports = noderoom.demand_of(seeker.pod).ports
         for ticket in self._next[likeness]:
@@ -105,10 +101,8 @@ class _Book:
         if node not in self._places:
             site = self._market.site(node)
             under_way = sum(
-                ticket.status.phase is TicketPhase.CLAIMING
-                and not ticket.spec.allocate_once
-                and ticket.status.node_name == node
-                for ticket in self._market.tickets
+                not ticket.spec.allocate_once and ticket.status.node_name == node
+                for ticket in self._claiming
             )
             self._places[node] = (fitting.places(site) if site is not None else 0) - under_way
         self._places[node] -= 1
@@ -117,34 +111,55 @@ class _Book:
     def why_not(self, seeker: Seeker) -> Wait:
         likeness = _likeness(seeker)
         if likeness not in self._why:
-            free = [
-                (ticket, left)
-                for left, tickets in self._free
-                for ticket in tickets
-                if seeking.is_for(seeker, ticket)
-            ]
+            free = [(ticket, lot.left) for lot in self._offers(seeker) for ticket in lot.tickets]
             some_suit = any(self._suited(seeker, likeness))
             judged = Judged(free, some_suit, likeness in self._crowded)
             self._why[likeness] = waiting.why(seeker, self._market, judged)
         return self._why[likeness]
 
-    def _rank(self, seeker: Seeker) -> list[Ticket]:
-        """The free tickets that are large enough for the pod, the best first."""
+    def _offers(self, seeker: Seeker) -> Iterator[_Lot]:
+        """Of each shelf that is for the pod, the tickets that may be meant, as long as there is time."""
+        now, name = self._market.now, seeker.request.ticket
+        for lot in self._free:
+            if seeking.is_shelf_for(seeker, lot.first):
+                meant = [ticket for ticket in lot.tickets if seeking.is_in_time(ticket, now)]
+                if name:
+                    meant = [ticket for ticket in meant if ticket.metadata.name == name]
+                yield lot._replace(tickets=meant)
+
+    def _ranked(self, seeker: Seeker) -> Iterator[Ticket]:
+        """The free tickets that are large enough for the pod, the best first.
+
+        Tickets for one certain node come last, since somebody on that node may need them; then the least that is wasted counts.
+        """
         needs = fitting.needs_of(seeker.pod)
-        fit: list[tuple[_Rank, Ticket]] = []
-        for left, tickets in self._free:
-            if not fitting.too_small(needs, left):
-                unused = _unused(needs, left)
-                fit += (
-                    (_rank(ticket, unused, busy=ticket.status.node_name in self._busy), ticket)
-                    for ticket in tickets
-                    if seeking.is_for(seeker, ticket)
-                )
-        return [ticket for _, ticket in sorted(fit, key=lambda ranked: ranked[0])]
+        alike: dict[tuple[bool, float], list[Ticket]] = {}
+        for lot in self._offers(seeker):
+            if not fitting.too_small(needs, lot.left):
+                rank = bool(lot.first.spec.node_name), _unused(needs, lot.left)
+                alike.setdefault(rank, []).extend(lot.tickets)
+        for _, tickets in sorted(alike.items(), key=itemgetter(0)):
+            yield from self._in_turn(tickets)
+
+    def _in_turn(self, tickets: Iterable[Ticket]) -> Iterator[Ticket]:
+        """Those first that are not on a busy node, then those that end first; only as many are sorted as are asked for."""
+        busy = self._busy
+        heap = [
+            (
+                ticket.status.node_name in busy,
+                ticket.status.expiration_time or LATEST,
+                ticket.metadata.name,
+                ticket,
+            )
+            for ticket in tickets
+        ]
+        heapify(heap)
+        while heap:
+            yield heappop(heap)[-1]
 
     def _suited(self, seeker: Seeker, likeness: bytes) -> Iterator[Ticket]:
         """Of these tickets, those on nodes where the pod can be."""
-        for ticket in self._ranked[likeness]:
+        for ticket in self._ranked(seeker):
             node, pod = ticket.status.node_name, seeker.pod
             beside = fitting.leaves_some(pod, ticket)
             if (likeness, node, beside) not in self._unsuited:
@@ -156,24 +171,6 @@ class _Book:
                     self._crowded.add(likeness)
             if not self._unsuited[likeness, node, beside]:
                 yield ticket
-
-
-def _in_lots(tickets: Iterable[Ticket]) -> Collection[_Lot]:
-    """Puts tickets together that hold the same, as those of an order do: what fits into one fits into all."""
-    lots: dict[Hashable, _Lot] = {}
-    for ticket in tickets:
-        shares = ticket.status.shared_by
-        size = ticket.metadata.uid if shares else tuple(ticket.spec.requests.items())
-        if size not in lots:
-            lots[size] = _Lot(usage.remainder(ticket, shares), [])
-        lots[size].tickets.append(ticket)
-    return lots.values()
-
-
-def _rank(ticket: Ticket, unused: float, *, busy: bool) -> _Rank:
-    """Tickets for one certain node come last, since somebody on that node may need them; then the least that is wasted."""
-    ends = ticket.status.expiration_time or LATEST
-    return bool(ticket.spec.node_name), unused, busy, ends, ticket.metadata.name
 
 
 def _unused(needs: Resources, left: Resources) -> float:

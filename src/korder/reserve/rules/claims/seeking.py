@@ -1,8 +1,14 @@
-"""What pods seek and what there is to be had: the words in which `choosing`, `waiting` and those who explain speak of both."""
+"""What pods seek and what there is to be had: the words in which `choosing`, `waiting` and those who explain speak of both.
 
-from collections.abc import Callable, Collection, Mapping
+Tickets that can be had lie on shelves, equal ones together, because what one of them is asked need not be asked of the others; a
+controller keeps the shelves as an index, so that ten thousand tickets do not cost ten thousand questions.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+import msgspec
 
 from korder.api.core import Pod
 from korder.api.meta import controller_of
@@ -32,14 +38,54 @@ class Market:
     orders: Collection[Order]
     site: Callable[[str], Site | None]
     now: datetime
+    at_hand: "Stock | None" = None
+    """What of the tickets can be had, if somebody has kept count of it."""
+
+    def stock(self) -> "Stock":
+        return self.at_hand if self.at_hand is not None else stock_of(self.tickets)
 
     def closed(self) -> Mapping[str, Order]:
         """The orders, by UID, of which no ticket is given before enough of them are held."""
-        return {
-            order.metadata.uid: order
-            for order in self.orders
-            if order.spec.min_available is not None and not order.status.opened
-        }
+        return {order.metadata.uid: order for order in self.orders if is_closed(order)}
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """Tickets that hold room nobody has, each shelf with equal ones, and those that are on their way to a pod."""
+
+    shelves: Collection[Collection[Ticket]]
+    claiming: Collection[Ticket]
+
+
+def stock_of(tickets: Iterable[Ticket]) -> Stock:
+    """Puts tickets onto shelves."""
+    shelves: dict[bytes, list[Ticket]] = {}
+    claiming = []
+    for ticket in tickets:
+        shelf = shelf_of(ticket)
+        if shelf is not None:
+            shelves.setdefault(shelf, []).append(ticket)
+        elif is_claiming(ticket):
+            claiming.append(ticket)
+    return Stock(shelves.values(), claiming)
+
+
+def shelf_of(ticket: Ticket) -> bytes | None:
+    """Where a ticket lies that holds room nobody has; equal for those that differ at most in name, node and times."""
+    if not _holds_room(ticket):
+        return None
+    meta, spec = ticket.metadata, ticket.spec
+    alike = (
+        controller_of(ticket),
+        meta.uid if ticket.status.shared_by else "",
+        meta.labels,
+        meta.annotations.get(TICKET_GROUP_ANNOTATION),
+        spec.requests,
+        spec.owners,
+        spec.allocate_once,
+        bool(spec.node_name),
+    )
+    return msgspec.json.encode(alike, order="deterministic")
 
 
 def precedence(seeker: Seeker) -> tuple[int, datetime, str, str]:
@@ -51,10 +97,13 @@ def precedence(seeker: Seeker) -> tuple[int, datetime, str, str]:
 
 def is_wanted(request: Request, ticket: Ticket) -> bool:
     """Says whether a ticket is one of those that are asked for."""
+    return request.ticket in ("", ticket.metadata.name) and _is_sought(request, ticket)
+
+
+def _is_sought(request: Request, ticket: Ticket) -> bool:
     meta = ticket.metadata
     return (
-        request.ticket in ("", meta.name)
-        and (request.order is None or request.order.name == order_of(ticket))
+        (request.order is None or request.order.name == order_of(ticket))
         and request.group in ("", meta.annotations.get(TICKET_GROUP_ANNOTATION))
         and request.labels.matches(meta.labels)
     )
@@ -72,17 +121,35 @@ def maker_of(ticket: Ticket, orders: Mapping[str, Order]) -> Order | None:
     return orders.get(owner.uid) if owner is not None else None
 
 
+def is_closed(order: Order) -> bool:
+    """Says whether an order holds its tickets back until it has enough of them (rule 14)."""
+    return order.spec.min_available is not None and not order.status.opened
+
+
 def is_free(ticket: Ticket, now: datetime) -> bool:
     """Says whether the ticket holds room that nobody has."""
+    return _holds_room(ticket) and is_in_time(ticket, now)
+
+
+def is_in_time(ticket: Ticket, now: datetime) -> bool:
+    """Says whether the time of a ticket is not over."""
     ends = ticket.status.expiration_time
+    return ends is None or ends > now
+
+
+def is_claiming(ticket: Ticket) -> bool:
+    """Says whether a ticket is on its way to a pod."""
+    return ticket.status.phase is TicketPhase.CLAIMING
+
+
+def _holds_room(ticket: Ticket) -> bool:
     return (
         ticket.status.phase is TicketPhase.RESERVED
         and ticket.metadata.deletion_timestamp is None
         and bool(ticket.status.node_name)
-        and (ends is None or ends > now)
     )
 
 
-def is_for(seeker: Seeker, ticket: Ticket) -> bool:
-    """Says whether a ticket is asked for, and for this pod."""
-    return is_wanted(seeker.request, ticket) and owners.may_claim(ticket, seeker.pod)
+def is_shelf_for(seeker: Seeker, first: Ticket) -> bool:
+    """Says whether tickets like this one are asked for, whatever their names, and for this pod."""
+    return _is_sought(seeker.request, first) and owners.may_claim(first, seeker.pod)

@@ -3,7 +3,7 @@
 `choosing` calls it for those who went away empty; what it says is written to the pod and told to people.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from korder.api.core import Pod
@@ -44,21 +44,15 @@ class Judged:
 
 def why(seeker: Seeker, market: Market, judged: Judged) -> Wait:
     """Tells a pod that has got nothing what it waits for."""
-    wanted = [
-        ticket
-        for ticket in market.tickets
-        if ticket.status.phase not in _ENDED and seeking.is_wanted(seeker.request, ticket)
-    ]
-    if not wanted:
+    if not any(_wanted(seeker, market)):
         return Wait(ClaimReason.NO_TICKET, _missing(seeker.request, market))
     what = _words(seeker.request, market.namespace)
-    allowed = [ticket for ticket in wanted if owners.may_claim(ticket, seeker.pod)]
-    if not allowed:
+    if not any(_allowed(seeker, market)):
         return Wait(ClaimReason.NOT_AN_OWNER, f"The owners of {what} do not include this pod.")
     shut = market.closed()
-    closed = [seeking.maker_of(ticket, shut) for ticket in allowed]
-    if all(closed):
-        first = min(key_of(order) for order in closed if order is not None)
+    if shut and all(seeking.maker_of(ticket, shut) for ticket in _allowed(seeker, market)):
+        makers = (seeking.maker_of(ticket, shut) for ticket in _allowed(seeker, market))
+        first = min(key_of(order) for order in makers if order is not None)
         return Wait(
             ClaimReason.ORDER_CLOSED,
             f"Order {first} is closed until as many tickets as its minAvailable are held.",
@@ -67,6 +61,20 @@ def why(seeker: Seeker, market: Market, judged: Judged) -> Wait:
         return Wait(ClaimReason.NONE_FREE, f"All of {what} are taken or hold nothing yet.")
     nearest = _nearest(seeker.pod, judged.free, market)
     return Wait(ClaimReason.NONE_FITS, nearest, judged.is_crowded)
+
+
+def _wanted(seeker: Seeker, market: Market) -> Iterator[Ticket]:
+    """What is asked for and has not ended."""
+    for ticket in market.tickets:
+        if ticket.status.phase not in _ENDED and seeking.is_wanted(seeker.request, ticket):
+            yield ticket
+
+
+def _allowed(seeker: Seeker, market: Market) -> Iterator[Ticket]:
+    """Of these, what is for the pod."""
+    for ticket in _wanted(seeker, market):
+        if owners.may_claim(ticket, seeker.pod):
+            yield ticket
 
 
 def _nearest(pod: Pod, free: Collection[tuple[Ticket, Resources]], market: Market) -> str:

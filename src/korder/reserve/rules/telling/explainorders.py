@@ -19,12 +19,12 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
+from korder.reserve.rules.claims.seeking import is_closed
 from korder.reserve.rules.daemons import nodeposts
 from korder.reserve.rules.orders import schedule, strategies, ticketstate
 from korder.reserve.rules.orders.strategies import End, When
 from korder.reserve.rules.telling import telling
 from korder.reserve.rules.telling.explaining import Explanation, shortened
-from korder.reserve.rules.telling.offers import is_closed
 
 
 @dataclass(frozen=True, slots=True)

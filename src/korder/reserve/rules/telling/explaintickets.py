@@ -21,10 +21,10 @@ from korder.reserve.rules.claims import fitting, members, owners, seeking
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
+from korder.reserve.rules.claims.seeking import is_closed
 from korder.reserve.rules.orders import ticketstate
 from korder.reserve.rules.telling import telling
 from korder.reserve.rules.telling.explaining import Explanation, amounts, shortened
-from korder.reserve.rules.telling.offers import is_closed
 from korder.reserve.rules.tickets import clockwork, usage
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from korder.api.core import Pod
 from korder.api.meta import owned_by
-from korder.api.reserve import Order, Ticket, TicketPhase
+from korder.api.reserve import Ticket, TicketPhase
 from korder.reserve.rules.claims import fitting, owners, seeking
 from korder.reserve.rules.claims.seeking import Market, Seeker
 from korder.reserve.rules.orders import ticketstate
@@ -27,11 +27,6 @@ def verdicts(
             far, verdict = _verdict(seeker.pod, ticket, market, mismatch)
             phase = str(ticketstate.phase_of(ticket))
             yield far, (ticket.metadata.name, phase, ticket.status.node_name, verdict)
-
-
-def is_closed(order: Order) -> bool:
-    """Says whether an order holds its tickets back until it has enough of them (rule 14)."""
-    return order.spec.min_available is not None and not order.status.opened
 
 
 def _verdict(pod: Pod, ticket: Ticket, market: Market, mismatch: str) -> tuple[int, str]:
@@ -55,7 +50,7 @@ def _barred(pod: Pod, ticket: Ticket, market: Market) -> str:
         return "is not for this pod: its owners do not include it"
     if ticket.metadata.deletion_timestamp is not None:
         return "is being deleted"
-    closed = filter(is_closed, market.orders)
+    closed = filter(seeking.is_closed, market.orders)
     if any(owned_by(ticket, order.metadata.uid) for order in closed):
         return "is closed: its order waits for minAvailable"
     return ""
