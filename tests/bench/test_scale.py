@@ -1,7 +1,7 @@
 """S40: thousands of tickets, many claims at once, and a manager that does not grow. Only `make soak` runs it: it takes half an hour.
 
 Clusters, clocks and the manager's process are those of the benchmarks. Two cores, on which the control plane itself runs too, are too few for the
-first two: they are expected to fail there, and docs/testing.md says by how much.
+first two: they are expected to fail there, and docs/benchmarks.md says why.
 """
 
 import asyncio
