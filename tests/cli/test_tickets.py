@@ -58,7 +58,7 @@ def test_a_ticket_tells_where_whose_and_until_when(home: Path, here: Korder) -> 
     done = here("tickets", "-n", "kube-public")
     assert done.returncode == 0, done.stderr
     title, *rows = done.stdout.splitlines()
-    assert title.split() == ["NAME", "PHASE", "NODE", "POD", "ORDER", "EXPIRES", "REASON"]
+    assert title.split() == ["NAME", "PHASE", "NODE", "POD", "ORDER", "TIME", "REASON"]
     (row,) = [row.split() for row in rows if row.startswith("later ")]
     assert row[:8] == ["later", "Pending", "<none>", "<none>", "<none>", "starts", "in", "2d11h"]
 

@@ -23,7 +23,7 @@ from korder.reserve.rules.orders import ticketstate
 from korder.reserve.rules.telling import telling
 from korder.runtime.clock import SystemClock
 
-_TITLES = ["NAME", "PHASE", "NODE", "POD", "ORDER", "EXPIRES", "REASON"]
+_TITLES = ["NAME", "PHASE", "NODE", "POD", "ORDER", "TIME", "REASON"]
 _NONE = "<none>"
 
 

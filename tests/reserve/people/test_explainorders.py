@@ -48,6 +48,14 @@ def test_its_tickets_are_counted_and_told_one_by_one():
     assert told.rows[1][-1] == "Unschedulable: no room"
 
 
+def test_a_ticket_that_is_free_says_until_when():
+    order = an_observed()
+    ends = instant.render(NOW + timedelta(minutes=10))
+    free = a_ticket("a").but({"status": {"phase": "Reserved", "expirationTime": ends}})
+    told = explained(order, free.owned_by(ORDERS, order.build()))
+    assert told.rows[0][-1] == "expires in 10m"
+
+
 def test_an_order_nobody_has_looked_at():
     assert "does `korder manager` run?" in explained(an_order("o")).verdict
 

@@ -171,9 +171,7 @@ def _ready(
     if ready < found.free:
         reason = Reason.QUOTA_EXCEEDED if found.short else OrderReason.TICKETS_WAIT
         return False, reason, _waiting(live, ready, found)
-    told = (
-        f"{status.available_replicas} tickets can be claimed, {status.claimed_replicas} are claimed"
-    )
+    told = f"tickets that can be claimed: {status.available_replicas}, claimed: {status.claimed_replicas}"
     return True, OrderReason.ALL_HELD, told
 
 

@@ -43,5 +43,5 @@ def life(ticket: Ticket, now: datetime) -> str:
         return f"starts {when(starts, now)}"
     if status.expiration_time is None:
         return "not begun"
-    left = when(status.expiration_time, now)
-    return left if status.expiration_time > now else f"due {left}"
+    word = "expires" if status.expiration_time > now else "due"
+    return f"{word} {when(status.expiration_time, now)}"
