@@ -88,6 +88,14 @@ def test_a_nomination_may_have_been_taken_back_before_anybody_could_know(
     assert story.broken == told
 
 
+def test_the_room_that_a_ticket_had_before_it_moved_is_nobodys() -> None:
+    story = Story(handing.NominatedFirst())
+    moved = claiming().but({"status": {"nodeName": "node-2"}})
+    story.tell(moved, pod(), guardian().on("node-1"))
+    story.lose(guardian(), by=WE)
+    assert story.broken == []
+
+
 def batch(story: Story, node: telling.Builder[object]) -> None:
     """Two tickets of one node that are handed over together."""
     story.tell(node, claiming("t", "web"), claiming("u", "db"))

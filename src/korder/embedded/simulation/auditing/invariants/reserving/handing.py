@@ -66,7 +66,8 @@ class DeadlinesStand(Invariant):
 class NominatedFirst(Invariant):
     """The scheduler keeps the gap for whom it knows to be nominated; a pod that has a node or is ending needs no gap.
 
-    For somebody more urgent it takes a nomination back, which nobody may have known yet.
+    For somebody more urgent it takes a nomination back, which nobody may have known yet. What is left on a node from which a ticket moved is
+    in nobody's way.
     """
 
     name = "nominated-first"
@@ -89,6 +90,8 @@ class NominatedFirst(Invariant):
             return
         ticket = signs.guarded(was, view)
         if ticket is None or ticket.status.phase is not TicketPhase.CLAIMING:
+            return
+        if ticket.status.node_name != was.spec.node_name:
             return
         claim = ticket.status.claimed_by
         pod = signs.pod_of(claim.uid, view) if claim is not None else None
