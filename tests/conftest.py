@@ -2,12 +2,19 @@
 
 import gc
 from pathlib import Path
+import signal
 
 from hypothesis import settings
 import pytest
 
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("soak", deadline=None, max_examples=1_000)
+
+
+def pytest_configure() -> None:
+    """Lets programs that tests start be interrupted, even if somebody runs the tests in the background of a script, where nobody is."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection() -> None:
