@@ -17,11 +17,12 @@ from typing import Generic, TypeVar, cast
 from bench.plane import a_client
 from korder.api import manifests
 from korder.api.core import NAMESPACES, NODES, PODS, Node, Pod, is_ready
-from korder.api.meta import JSON, HasMetadata, Kind, key_of
-from korder.api.reserve import TICKETS
+from korder.api.meta import JSON, HasMetadata, Key, Kind, key_of
+from korder.api.reserve import ORDERS, TICKETS
 from korder.cli import installing
 from korder.kube import served
 from korder.kube.client import Client
+from korder.kube.request import Propagation
 from korder.reserve.rules.doors.objects import priority_class
 from korder.runtime.informer import Informer, Scope
 from korder.runtime.metrics import Metrics
@@ -39,6 +40,8 @@ PATIENCE = 600.0
 """Seconds after which nothing is waited for any more."""
 REQUESTS: JSON = {"cpu": "100m", "memory": "64Mi"}
 """What every ticket and every pod takes."""
+_LATER: JSON = {"duration": "1h", "startTime": "2100-01-01T00:00:00Z"}
+"""A ticket for which nothing is done yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +211,7 @@ async def _warm_up(cluster: Cluster) -> None:
 
     async def make(index: int) -> None:
         meta: JSON = {"name": f"ticket-{index}", "namespace": namespace}
-        start: JSON = {"duration": "1h", "startTime": "2100-01-01T00:00:00Z"}
-        ticket = await cluster.client.create(TICKETS, {"metadata": meta, "spec": start})
+        ticket = await cluster.client.create(TICKETS, {"metadata": meta, "spec": _LATER})
         key, status = key_of(ticket), {"status": {"message": "warm"}}
         await cluster.client.patch(TICKETS, key, cast("JSON", status), subresource="status")
         await cluster.client.delete(TICKETS, key)
@@ -217,6 +219,18 @@ async def _warm_up(cluster: Cluster) -> None:
     await in_lanes(make, range(WARM_UP))
     await bare_pods(cluster, namespace, WARM_UP)
     await cluster.clear(namespace)
+    for kind, spec in ((ORDERS, {"template": {"spec": _LATER}}), (TICKETS, _LATER)):
+        await _watched(cluster.client, kind, Key(namespace, "last"), cast("JSON", spec))
+
+
+async def _watched(client: Client, kind: Kind[T], key: Key, spec: JSON) -> None:
+    """Waits until the garbage collector knows a kind: it looks for new ones twice a minute, and until then asks the server for every owner."""
+    meta: JSON = {"name": key.name, "namespace": key.namespace}
+    await client.create(kind, {"metadata": meta, "spec": spec})
+    await client.delete(kind, key, propagation=Propagation.FOREGROUND)
+    async with asyncio.timeout(PATIENCE):
+        while (await client.list(kind, key.namespace)).items:
+            await asyncio.sleep(0.2)
 
 
 async def _open(client: Client, count: int) -> None:
