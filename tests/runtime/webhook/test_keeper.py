@@ -13,6 +13,7 @@ from korder.api.meta import Key
 from korder.embedded.simulation.faults import Fault, Rule, always, writes
 from korder.net import certificates
 from korder.net.certificates import Lifetime, Pair
+from korder.net.http import Request
 from korder.net.serving import ServerTls
 from korder.runtime.clock import VirtualClock
 from korder.runtime.webhook import rotation
@@ -84,6 +85,25 @@ async def test_a_first_look_makes_an_authority_and_a_certificate_and_publishes_t
     assert certificates.names(replica.certificate) == NAMES
     assert len(cluster.bundles()) == 3
     assert all(replica.is_trusted_through(bundle) for bundle in cluster.bundles())
+
+
+async def test_it_is_valid_when_api_servers_can_trust_it_and_not_before(cluster: Cluster) -> None:
+    cluster.configure(MUTATING, "korder", "pods.korder.dev")
+    replica = Replica(cluster, Rule(Fault.SLOW))
+
+    async with running(replica):
+        while not replica.keeper.valid:
+            await asyncio.sleep(0.001)
+        assert replica.is_trusted_through(cluster.bundles()[0])
+
+
+async def test_what_cannot_be_published_is_served_all_the_same(cluster: Cluster) -> None:
+    cluster.configure(MUTATING, "korder", "pods.korder.dev")
+    replica = Replica(cluster, Rule(Fault.BROKEN, _publishes))
+
+    await replica.keeper.look()
+
+    assert replica.keeper.valid
 
 
 async def test_a_look_without_need_writes_nothing(cluster: Cluster) -> None:
@@ -286,6 +306,10 @@ async def test_an_outage_leaves_the_certificate_serving_until_its_end(cluster: C
         outage.chance = 0.0
         await asyncio.sleep(HOUR.total_seconds())
         assert replica.keeper.valid
+
+
+def _publishes(request: Request) -> bool:
+    return request.method == "PATCH" and "admissionregistration" in request.target
 
 
 class Files:

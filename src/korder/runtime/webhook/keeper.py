@@ -1,4 +1,4 @@
-"""Keeps a server's certificate and the trust of API servers in it alive: look, load, publish, wait, look again.
+"""Keeps a server's certificate and the trust of API servers in it alive: look, publish, load, wait, look again.
 
 `webhook.server` runs one. Every look is complete in itself, so it does not matter what was missed between two of them;
 `wake` makes the next one come at once and fits as a handler of informers. Looks that fail are repeated soon, while the
@@ -12,7 +12,7 @@ import structlog
 
 from korder.kube.errors import KubeError
 from korder.net import certificates
-from korder.net.certificates import BadCertificate
+from korder.net.certificates import BadCertificate, Pair
 from korder.net.serving import ServerTls
 from korder.runtime.clock import Clock
 from korder.runtime.webhook.bundles import Bundles, Found
@@ -84,14 +84,23 @@ class Keeper:
         """Does everything that can be done now; None if something is left to do soon."""
         found = await self._find()
         served = await self._source.current(lambda bundle: self._carried_since(found, bundle))
-        if served.pair != self._tls.pair:
-            self._tls.load(served.pair)
-            end = certificates.lifetime(served.pair.certificate).end
-            log.info("certificate loaded", valid_until=end.isoformat())
-        if served.bundle is None:
-            return served.until
-        published = found is not None and await self._bundles.publish(found, served.bundle)
+        try:
+            # Who is ready should be trusted, so the first certificate comes after its bundle; but better one that is not trusted than none.
+            published = await self._publish(found, served.bundle)
+        finally:
+            self._load(served.pair)
         return served.until if published else None
+
+    async def _publish(self, found: list[Found] | None, bundle: bytes | None) -> bool:
+        if bundle is None:
+            return True
+        return found is not None and await self._bundles.publish(found, bundle)
+
+    def _load(self, pair: Pair) -> None:
+        if pair != self._tls.pair:
+            self._tls.load(pair)
+            end = certificates.lifetime(pair.certificate).end
+            log.info("certificate loaded", valid_until=end.isoformat())
 
     async def _find(self) -> list[Found] | None:
         try:
