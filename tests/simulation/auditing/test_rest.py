@@ -329,3 +329,8 @@ def test_a_deletion_that_nobody_holds_up_must_have_ended() -> None:
     pod = a_pod("a").on("node-1").deleted_at(LONG_AGO)
     found = at_rest(NothingHalfGone(), NODE, pod, a_pod("b"))
     assert found == ["its deletion began at 23:00:00 and did not end"]
+
+
+def test_a_deletion_that_has_just_begun_may_go_on() -> None:
+    pod = a_pod("a").on("node-1").deleted_at(START + timedelta(seconds=59))
+    assert at_rest(NothingHalfGone(), NODE, pod) == []

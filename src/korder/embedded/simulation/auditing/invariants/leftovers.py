@@ -7,6 +7,7 @@ from korder.api import core
 from korder.api.core import NODES, PODS, Pod
 from korder.api.meta import HasMetadata, Key
 from korder.embedded.simulation.auditing.invariant import Broken, Invariant
+from korder.embedded.simulation.auditing.invariants.waiting import A_MOMENT
 from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Subject
 
@@ -31,7 +32,7 @@ class NoOrphans(Invariant):
 
 
 class NothingHalfGone(Invariant):
-    """What is held keeps its owners and its namespace too, if they go and wait for it."""
+    """What is held, or has just begun to go, keeps its owners and its namespace too, if they go and wait for it."""
 
     name = "nothing-half-gone"
     promise = (
@@ -61,6 +62,9 @@ class NothingHalfGone(Invariant):
 
 
 def _is_held(obj: HasMetadata, view: View) -> bool:
+    since = obj.metadata.deletion_timestamp
+    if since is not None and view.now - since < A_MOMENT:
+        return True
     if not OURS.issuperset(obj.metadata.finalizers):
         return True
     node = view.of(NODES).get(Key("", obj.spec.node_name)) if isinstance(obj, Pod) else None
