@@ -13,6 +13,10 @@ import sys
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from bench.plane import a_client
+from korder.api.meta import JSON
+from korder.api.reserve import ORDERS
+from korder.kube.errors import InternalError
 from korder.net.client import HttpTransport
 from korder.net.http import Request, Unreachable
 from korder.net.ports import LOOPBACK, free_ports
@@ -72,6 +76,7 @@ async def managed(plane: ControlPlane) -> AsyncIterator[Measured]:
     )
     await process.start()
     try:
+        await _trusted(plane)
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(_outlive(process))
             yield Measured(process, metrics)
@@ -80,6 +85,20 @@ async def managed(plane: ControlPlane) -> AsyncIterator[Measured]:
         await process.stop()
     for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
         await plane.kubectl("delete", kind, "--all")
+
+
+async def _trusted(plane: ControlPlane) -> None:
+    """Waits until the API server has heard of the certificate that the webhooks show."""
+    nothing: JSON = {"replicas": 0, "template": {"spec": {"duration": "1h"}}}
+    probe: dict[str, JSON] = {"metadata": {"name": "p", "namespace": "default"}, "spec": nothing}
+    async with a_client(plane.kubeconfig()) as client, asyncio.timeout(30):
+        while True:
+            try:
+                await client.create(ORDERS, probe, dry_run=True)
+            except InternalError:
+                await asyncio.sleep(0.1)
+            else:
+                return
 
 
 async def _outlive(process: Process) -> None:
