@@ -31,7 +31,7 @@ MEMORY_MB = 250.0
 LATENESS = 1.0
 AT_ONCE = 1_000
 ROUNDS = 3
-_EDITS_PER_SECOND = 100
+_EDITS_PER_SECOND = 60
 """How fast durations are edited at least, so that the last edit is before the first end."""
 _STEP = 100
 """After how many ends there is news."""
