@@ -81,6 +81,7 @@ def test_reviews_ask_with_a_spec_and_answer_with_a_status() -> None:
             "customresourcedefinitions.apiextensions.k8s.io",
         ),
         (machinery.TOKEN_REVIEWS, "tokenreviews.authentication.k8s.io"),
+        (machinery.SELF_SUBJECT_REVIEWS, "selfsubjectreviews.authentication.k8s.io"),
         (machinery.SUBJECT_ACCESS_REVIEWS, "subjectaccessreviews.authorization.k8s.io"),
     ],
     ids=str,

@@ -336,6 +336,29 @@ async def test_a_flood_of_different_notices_about_one_object_is_held_back(bench:
         )
 
 
+async def test_a_flood_is_over_in_time_although_the_clock_was_set_back(bench: Bench) -> None:
+    bench.server.create(PARENTS, a_parent("p"))
+    turns = 0
+
+    def turn(key: Key, _: datetime) -> Plan:
+        nonlocal turns
+        turns += 1
+        parent = bench.parents.reader.get(key)
+        assert parent is not None
+        return Plan().tell(
+            *(Notice(CONFIG_MAPS, parent, "Noise", f"{turns}, {i}") for i in range(30))
+        )
+
+    bench.control(turn)
+    async with bench.running():
+        await asyncio.sleep(10)
+        bench.clock.jump(timedelta(days=-30))
+        await asyncio.sleep(900)
+        bench.server.merge(f"{PARENTS}/p", {"data": {"touched": "true"}})
+        await asyncio.sleep(10)
+        assert sum("/events/" in path for path in bench.server.objects) == 50
+
+
 async def test_stopping_lets_a_turn_finish_but_begins_no_new_one(bench: Bench) -> None:
     for name in ("a", "b"):
         bench.server.create(PARENTS, a_parent(name))

@@ -1,7 +1,7 @@
 """Timers for many names: they follow the clock, and leave nothing behind."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 import random
 
 from korder.runtime.clock import VirtualClock
@@ -44,3 +44,15 @@ async def test_a_pause_after_a_failure_does_not_grow_when_the_clock_is_set_back(
     async with asyncio.timeout(1):
         assert await queue.get() == "a"
     queue.close()
+
+
+async def test_the_last_instant_of_all_calendars_can_be_asked_for() -> None:
+    """Lengths of time that lead beyond it end there."""
+    clock = VirtualClock()
+    fired: list[str] = []
+    timers: Timers[str] = Timers(clock, fired.append)
+    timers.set("a", datetime.max.replace(tzinfo=UTC))
+    timers.set("b", clock.now() + timedelta(seconds=5))
+    await asyncio.sleep(10)
+    assert (fired, len(timers)) == (["b"], 1)
+    timers.close()

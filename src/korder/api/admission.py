@@ -119,6 +119,18 @@ class ValidatingWebhookConfiguration(Object):
     webhooks: tuple[Webhook, ...] = ()
 
 
+class ValidatingAdmissionPolicySpec(Base):
+    """Which writes a policy looks at; the rest of it is the server's matter."""
+
+    match_conditions: tuple[MatchCondition, ...] = ()
+
+
+class ValidatingAdmissionPolicy(Object):
+    """Demands that the API server itself checks."""
+
+    spec: ValidatingAdmissionPolicySpec = ValidatingAdmissionPolicySpec()
+
+
 MUTATING_WEBHOOK_CONFIGURATIONS: Kind[MutatingWebhookConfiguration] = Kind(
     "admissionregistration.k8s.io",
     "v1",
@@ -133,6 +145,14 @@ VALIDATING_WEBHOOK_CONFIGURATIONS: Kind[ValidatingWebhookConfiguration] = Kind(
     "ValidatingWebhookConfiguration",
     "validatingwebhookconfigurations",
     ValidatingWebhookConfiguration,
+    namespaced=False,
+)
+VALIDATING_ADMISSION_POLICIES: Kind[ValidatingAdmissionPolicy] = Kind(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingAdmissionPolicy",
+    "validatingadmissionpolicies",
+    ValidatingAdmissionPolicy,
     namespaced=False,
 )
 

@@ -89,6 +89,18 @@ class TokenReview(Object):
     status: TokenReviewStatus = TokenReviewStatus()
 
 
+class SelfSubjectReviewStatus(Base):
+    """Who asked."""
+
+    user_info: UserInfo = UserInfo()
+
+
+class SelfSubjectReview(Object):
+    """The question who one is oneself."""
+
+    status: SelfSubjectReviewStatus = SelfSubjectReviewStatus()
+
+
 class ResourceAttributes(Base):
     """What somebody wants to do to which resource."""
 
@@ -145,6 +157,14 @@ CUSTOM_RESOURCE_DEFINITIONS: Kind[CustomResourceDefinition] = Kind(
 )
 TOKEN_REVIEWS: Kind[TokenReview] = Kind(
     "authentication.k8s.io", "v1", "TokenReview", "tokenreviews", TokenReview, namespaced=False
+)
+SELF_SUBJECT_REVIEWS: Kind[SelfSubjectReview] = Kind(
+    "authentication.k8s.io",
+    "v1",
+    "SelfSubjectReview",
+    "selfsubjectreviews",
+    SelfSubjectReview,
+    namespaced=False,
 )
 SUBJECT_ACCESS_REVIEWS: Kind[SubjectAccessReview] = Kind(
     "authorization.k8s.io",

@@ -8,7 +8,8 @@ KubeError
 │   ├── AlreadyExists Conflict                       both are 409: only the reason tells them apart
 │   ├── Gone ── Expired                              410: read again from the beginning
 │   ├── RequestEntityTooLarge UnsupportedMediaType Invalid TooManyRequests
-│   └── InternalError ServerTimeout ServiceUnavailable Timeout
+│   ├── InternalError ── WebhookFailed               500, because admission could not ask somebody who must be asked
+│   └── ServerTimeout ServiceUnavailable Timeout
 ├── Unreached               no connection: nothing has happened
 ├── Interrupted             a stream broke off or fell silent: nothing has happened, it can be resumed
 ├── UnknownOutcome          a write was sent and its answer lost: it may have happened
@@ -151,6 +152,10 @@ class InternalError(ApiError):
     """500: the server, its storage or a webhook failed."""
 
 
+class WebhookFailed(InternalError):
+    """500: a webhook of the cluster that must be asked could not be; nothing was written, and nobody knows how long that lasts."""
+
+
 class ServerTimeout(ApiError):
     """500: the server could not do it in time and asks for another try."""
 
@@ -191,6 +196,7 @@ _BY_CODE: Mapping[int, type[ApiError]] = {
 }
 
 _NAMESPACE_ENDS = "NamespaceTerminating"
+_WEBHOOK_FAILED = "failed calling webhook"
 _EXCERPT = 200
 """Characters of a body in plain text that are worth showing."""
 
@@ -207,6 +213,8 @@ def from_status(status: Status, *, code: int = 0, retry_after: float | None = No
     causes = status.details.causes if status.details is not None else ()
     if kind is Forbidden and any(cause.reason == _NAMESPACE_ENDS for cause in causes):
         kind = NamespaceEnds
+    if kind is InternalError and any(_WEBHOOK_FAILED in cause.message for cause in causes):
+        kind = WebhookFailed
     if retry_after is None and status.details and status.details.retry_after_seconds > 0:
         retry_after = float(status.details.retry_after_seconds)
     return kind(

@@ -58,11 +58,17 @@ class UnknownWord(KubeError):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A kind, and the words for it."""
+    """A kind, and the words for it.
+
+    Attributes:
+        words: Its full names.
+        short: Words that mean it where nothing has them for its name: `quota` is short for a ResourceQuota unless there is a Quota.
+    """
 
     kind: Kind[Object]
     noun: str
     words: frozenset[str]
+    short: frozenset[str]
     categories: tuple[str, ...]
 
     def called(self, name: str) -> str:
@@ -93,9 +99,10 @@ class Catalog:
 
     def _find(self, word: str) -> tuple[Served, ...]:
         wanted = word.lower()
-        for each in self._served:
-            if wanted in each.words:
-                return (each,)
+        meant = [each for each in self._served if wanted in each.words]
+        meant += [each for each in self._served if wanted in each.short]
+        if meant:
+            return (meant[0],)
         found = tuple(each for each in self._served if wanted in each.categories)
         if not found:
             raise UnknownWord(
@@ -138,10 +145,12 @@ def _served(group: str, version: str, resource: _Resource) -> Served:
         namespaced=resource.scope == "Namespaced",
     )
     plain = (resource.resource, resource.singular_resource, kind.kind.lower())
-    words = {*plain, *resource.short_names}
+    words = set(plain)
     if group:
         words |= {f"{word}.{group}" for word in plain}
         words |= {f"{word}.{version}.{group}" for word in plain}
     singular = resource.singular_resource or kind.kind.lower()
     noun = f"{singular}.{group}" if group else singular
-    return Served(kind, noun, frozenset(words), resource.categories)
+    return Served(
+        kind, noun, frozenset(words), frozenset(resource.short_names), resource.categories
+    )

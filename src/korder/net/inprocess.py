@@ -22,6 +22,10 @@ class InProcessTransport:
         self._handler = handler
         self._headers = dict(headers or {})
 
+    def with_headers(self, more: Mapping[str, str]) -> "InProcessTransport":
+        """The same, with more headers."""
+        return InProcessTransport(self._handler, {**self._headers, **more})
+
     async def send(self, request: Request, guard: Guard | None = None) -> "InProcessResponse":
         if guard is not None:
             guard()

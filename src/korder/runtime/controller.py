@@ -34,6 +34,7 @@ from korder.kube.errors import (
     NotFound,
     RequestEntityTooLarge,
     UnknownOutcome,
+    WebhookFailed,
 )
 from korder.runtime.clock import Clock
 from korder.runtime.events import Recorder
@@ -51,7 +52,7 @@ Refused = Callable[[Key, Step, ApiError, datetime], Plan | None]
 """What to do instead when the server has said no to a step; None leaves it to the runtime, which tries the turn again."""
 
 _COME_AGAIN = (Conflict, AlreadyExists, NotFound, NamespaceEnds, UnknownOutcome)
-_REFUSALS = (BadRequest, Forbidden, Invalid, RequestEntityTooLarge)
+_REFUSALS = (BadRequest, Forbidden, Invalid, RequestEntityTooLarge, WebhookFailed)
 """A no to what was asked for; all others are about the moment and pass."""
 _LANES = 16
 """How many steps of one stage run side by side; the client bounds the process as a whole."""
@@ -187,12 +188,17 @@ class Controller:
         return plan
 
     async def _carry_out(self, key: Key, plan: Plan) -> "_Failure | None":
-        """Does what a plan says, up to the first stage with a failure, and tells of what was done."""
+        """Does what a plan says, up to the first stage with a failure, and tells of what was done.
+
+        What is due later stays due: the pause after a failure is no reason to be late for it.
+        """
         done: set[int] = set()
         for stage in plan.stages:
             failure = await self._apply(stage, done)
             if failure is not None:
                 self._tell(notice for notice in plan.notices if id(notice.after) in done)
+                if plan.wake_at is not None and plan.wake_at > self._clock.now():
+                    self.queue.add_at(key, plan.wake_at)
                 return failure
         self._tell(plan.notices)
         self.queue.forget(key)

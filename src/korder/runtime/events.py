@@ -56,7 +56,8 @@ class Recorder:
         self._instance = instance
         self._waiting: asyncio.Queue[tuple[Notice, _Series]] = asyncio.Queue(_MOST_WAITING)
         self._series: OrderedDict[tuple[str, ...], _Series] = OrderedDict()
-        self._told: dict[str, tuple[datetime, int]] = {}
+        self._told: dict[str, tuple[float, int]] = {}
+        """By UIDs, since when notices are counted and how many there were; a wall clock can be set back."""
 
     def record(self, notice: Notice) -> None:
         """Takes a notice; never waits and never fails."""
@@ -91,16 +92,18 @@ class Recorder:
             return series
         told = "\0".join((*same, self._instance, now.isoformat()))
         digest = hashlib.sha256(told.encode(errors="replace"))
-        series = _Series(f"{meta.name[:200]}.{digest.hexdigest()[:16]}", first=now, last=now)
+        series = _Series(
+            f"{meta.name[:200].rstrip('-.')}.{digest.hexdigest()[:16]}", first=now, last=now
+        )
         self._series[same] = series
         if len(self._series) > _MOST_SERIES:
             self._series.popitem(last=False)
         return series
 
     def _flooding(self, notice: Notice) -> bool:
-        now, uid = self._clock.now(), notice.about.metadata.uid
+        now, uid = self._clock.monotonic(), notice.about.metadata.uid
         since, told = self._told.get(uid, (now, 0))
-        if now - since >= SERIES:
+        if now - since >= SERIES.total_seconds():
             since, told = now, 0
         self._told[uid] = (since, told + 1)
         if len(self._told) > _MOST_SERIES:

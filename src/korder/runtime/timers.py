@@ -21,6 +21,8 @@ _Timed = tuple[float, int, K]
 """Seconds since 1970, the number of the wish, which keeps names from being compared, and the name."""
 
 _SLACK = 64
+_LAST = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
+"""The last second of all calendars; a number of seconds cannot tell the end of it from the next one."""
 
 
 @dataclass(slots=True)
@@ -55,7 +57,7 @@ class Timers(Generic[K]):
 
     def set(self, key: K, instant: datetime) -> None:
         """Asks for a call at `instant`; an earlier wish stands."""
-        at = instant.timestamp()
+        at = min(instant.timestamp(), _LAST)
         wish = self._wishes.get(key)
         if wish is None or not wish.open:
             self._open += 1
