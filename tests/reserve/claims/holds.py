@@ -87,6 +87,25 @@ async def a_priority(cluster: Scene, name: str, value: int) -> None:
     await cluster.client.create(found.kind, body)
 
 
+async def keep(cluster: Scene, operation: str, *names: str) -> None:
+    """Somebody else's policy that lets nobody change pods, or delete them; no names are all."""
+    rule: JSON = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": [operation],
+        "resources": ["pods"],
+        "resourceNames": [*names],
+    }
+    validations: JSON = [{"expression": "false", "message": "stays as it is"}]
+    policy: JSON = {"matchConstraints": {"resourceRules": [rule]}, "validations": validations}
+    binding: JSON = {"policyName": "keep", "validationActions": ["Deny"]}
+    known = await served.discover(cluster.client)
+    for kind, spec in (("", policy), ("Binding", binding)):
+        found = known.of("admissionregistration.k8s.io/v1", f"ValidatingAdmissionPolicy{kind}")
+        assert found is not None
+        await cluster.client.create(found.kind, {"metadata": {"name": "keep"}, "spec": spec})
+
+
 def asking(name: str, annotations: Mapping[str, str] | None = None) -> PodBuilder:
     """A pod of 1 cpu that waits for a ticket, as admission leaves it."""
     wanted = {REQUIRED_ANNOTATION: "true"} if annotations is None else annotations

@@ -1,6 +1,7 @@
 """Who gets which ticket: owners, fit, order of service, and words for those who get none."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -110,9 +111,7 @@ def test_of_equal_tickets_one_on_a_node_without_a_hand_over_is_taken() -> None:
         pytest.param("t2", "t2", id="bare name"),
         pytest.param("selector:tier=gold", "t2", id="labels"),
         pytest.param("group:nightly", "t3", id="group"),
-        pytest.param(
-            "name:t9", "There is none of the tickets named default/t9.", id="a name nobody has"
-        ),
+        pytest.param("name:t9", "There is no ticket default/t9.", id="a name nobody has"),
     ],
 )
 def test_each_form_of_request_finds_its_ticket(wanted: str, got: str) -> None:
@@ -123,6 +122,33 @@ def test_each_form_of_request_finds_its_ticket(wanted: str, got: str) -> None:
         reserved("t3").annotated({"korder.dev/ticket-group": "nightly"}),
     ]
     assert chosen([asking("web", wanted)], market(tickets)) == {"web": got}
+
+
+@pytest.mark.parametrize(
+    ("phase", "said"),
+    [
+        pytest.param("Expired", "Ticket default/t has ended (Expired).", id="too late"),
+        pytest.param("Released", "Ticket default/t has ended (Released).", id="spent"),
+        pytest.param("Claimed", "Ticket default/t is taken or holds nothing yet.", id="taken"),
+    ],
+)
+def test_of_a_ticket_that_is_named_it_is_said_what_became_of_it(phase: str, said: str) -> None:
+    ticket = reserved("t").but({"status": {"phase": phase}})
+    assert chosen([asking("web", "t")], market([ticket])) == {"web": said}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        pytest.param("", "There are no orders in namespace default.", id="any"),
+        pytest.param("name:t", "There is no ticket default/t.", id="a name"),
+        pytest.param(
+            "group:g", "There is none of the tickets of group g in namespace default.", id="a group"
+        ),
+    ],
+)
+def test_where_nothing_is_the_answer_names_what_was_asked_for(wanted: str, said: str) -> None:
+    assert chosen([asking("web", wanted)], market([])) == {"web": said}
 
 
 def test_an_order_is_meant_by_ownership_and_not_by_label() -> None:
@@ -251,6 +277,62 @@ def test_two_pods_with_the_same_host_port_do_not_go_to_one_node_at_once() -> Non
     pods = [asking(name).but({"spec": {"containers": ports}}) for name in ("one", "two")]
     got = chosen(pods, market([reserved("t1"), reserved("t2")]))
     assert sorted(ticket in ("t1", "t2") for ticket in got.values()) == [False, True]
+
+
+def with_port(name: str, number: int) -> Builder[Pod]:
+    ports: JSON = [{"containerPort": number, "hostPort": number}]
+    return asking(name).but({"spec": {"containers": [{"name": "app", "ports": ports}]}})
+
+
+def test_pods_with_different_host_ports_go_to_one_node_together() -> None:
+    got = chosen(
+        [with_port("one", 80), with_port("two", 81)], market([reserved("t1"), reserved("t2")])
+    )
+    assert got == {"one": "t1", "two": "t2"}
+
+
+def test_a_host_port_is_taken_by_a_pod_that_is_on_its_way() -> None:
+    coming = (with_port("first", 80).build(),)
+    there = replace(
+        market([reserved("t1")]), site=lambda _: Site(a_node("node-1").build(), coming=coming)
+    )
+    assert chosen([with_port("web", 80)], there) == {
+        "web": "No free ticket fits; the nearest is default/t1:"
+        " needs host port TCP 0.0.0.0:80, which is taken on node node-1."
+    }
+    assert chosen([with_port("web", 81)], there) == {"web": "t1"}
+
+
+@pytest.mark.parametrize(
+    ("owners", "asked"),
+    [
+        pytest.param((), 1, id="labels decide nothing"),
+        pytest.param(({"podSelector": {"matchLabels": {"app": "x"}}},), 1, id="others do"),
+        pytest.param(
+            ({"podSelector": {"matchExpressions": [{"key": "index", "operator": "Exists"}]}},),
+            3,
+            id="these do",
+        ),
+    ],
+)
+def test_pods_that_differ_in_labels_nobody_asks_for_are_judged_together(
+    owners: tuple[JSON, ...], asked: int
+) -> None:
+    """S40: every pod of a StatefulSet or an indexed Job has labels of its own."""
+    looks = []
+    there = market([reserved("t1").but({"spec": {"owners": list(owners)}})])
+    closed = Site(a_node("node-1").but({"spec": {"unschedulable": True}}).build())
+
+    def site(name: str) -> Site:
+        looks.append(name)
+        return closed
+
+    pods = [asking(f"web-{n}").labelled({"app": "x", "index": str(n)}) for n in range(3)]
+    got = chosen(pods, replace(there, site=site))
+    assert set(got.values()) == {
+        "No free ticket fits; the nearest is default/t1: node node-1 is cordoned."
+    }
+    assert len(looks) == 2 * asked
 
 
 def owned(*owners: JSON) -> Builder[Ticket]:

@@ -1,6 +1,6 @@
 """What becomes of pods that wait: a claim, words that are said once, or leave to go without a ticket."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -9,11 +9,11 @@ import pytest
 from korder.api.core import Pod
 from korder.api.meta import JSON
 from korder.api.plan import Patch, Plan
-from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
+from korder.api.reserve import SCHEDULING_GATE, TICKETS, Order, Ticket
 from korder.reserve.rules.claims import claiming
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.seeking import Market
-from korder.testing.builders import Builder, a_node, a_pod, a_ticket
+from korder.testing.builders import Builder, a_node, a_pod, a_ticket, an_order
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NO_ORDERS = "There are no orders in namespace default."
@@ -50,10 +50,12 @@ def free_ticket() -> Builder[Ticket]:
     )
 
 
-def decide(pod: Builder[Pod], *tickets: Builder[Ticket]) -> Plan:
+def decide(
+    pod: Builder[Pod], *tickets: Builder[Ticket], orders: Collection[Builder[Order]] = ()
+) -> Plan:
     site = Site(a_node("node-1").build())
-    built = [ticket.build() for ticket in tickets]
-    return claiming.plan([pod.build()], Market("default", built, [], lambda _: site, NOW))
+    built, known = [each.build() for each in tickets], [each.build() for each in orders]
+    return claiming.plan([pod.build()], Market("default", built, known, lambda _: site, NOW))
 
 
 def outcome(plan: Plan) -> str:
@@ -161,6 +163,57 @@ def test_a_waiting_pod(
     pod: Builder[Pod], tickets: tuple[Builder[Ticket], ...], expected: str
 ) -> None:
     assert outcome(decide(pod, *tickets)) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        pytest.param({}, "Order default/gold has no ticket now.", id="any"),
+        pytest.param(
+            {"ticket_request": "group:nightly"},
+            "Order default/gold has no such ticket.",
+            id="certain ones",
+        ),
+    ],
+)
+def test_of_an_order_without_tickets_it_is_said_whether_others_might_do(
+    wanted: Mapping[str, str], said: str
+) -> None:
+    pod = waiting(required="true", order="gold", **wanted)
+    assert outcome(decide(pod, orders=[an_order("gold")])) == f"NoTicket: {said}"
+
+
+def shared(**status: JSON) -> Builder[Ticket]:
+    """A ticket that several pods may share, on its way to one of them."""
+    spec: JSON = {"allocateOnce": False, "resources": {"requests": {"cpu": "2"}}}
+    return free_ticket().but({"spec": spec, "status": {"phase": "Claiming", **status}})
+
+
+ANY: Mapping[str, str] = {"ticket_request": "t"}
+OTHER: JSON = {"namespace": "default", "name": "a", "uid": "a", "requests": {"cpu": "1500m"}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "ticket", "waits"),
+    [
+        pytest.param(waiting(**ANY), shared(), True, id="one that can be shared"),
+        pytest.param(
+            waiting(**ANY), shared().but({"spec": {"allocateOnce": True}}), False, id="any other"
+        ),
+        pytest.param(waiting(**ANY), shared(sharedBy=[OTHER]), False, id="no room is left in it"),
+        pytest.param(waiting(ticket_request="u"), shared(), False, id="it is not asked for"),
+        pytest.param(
+            waiting(fallback_after="5s", **ANY), shared(), False, id="the time of the pod is over"
+        ),
+    ],
+)
+def test_a_pod_that_prefers_a_ticket_waits_while_it_is_shared_with_another_one(
+    pod: Builder[Pod], ticket: Builder[Ticket], waits: bool
+) -> None:
+    """S18: replicas that come at once shall all have it, as far as its room goes."""
+    container: JSON = {"name": "app", "resources": {"requests": {"cpu": "1"}}}
+    plan = decide(pod.but({"spec": {"containers": [container]}}), ticket)
+    assert outcome(plan).startswith("NoTicketFree" if waits else "let go")
 
 
 def test_a_patient_pod_is_looked_at_when_its_patience_ends() -> None:

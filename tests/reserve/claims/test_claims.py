@@ -2,13 +2,17 @@
 
 from datetime import timedelta
 
-from tests.reserve.claims.holds import asking, bound, claiming, hold, phase
-from tests.reserve.scene import scene
+from tests.reserve.claims.holds import asking, bound, claiming, hold, keep, phase
+from tests.reserve.scene import Scene, scene
 
-from korder.api.core import PODS
+from korder.api.core import EVENTS, PODS
+from korder.api.meta import JSON, Key
 from korder.api.reserve import TICKETS, TicketPhase
+from korder.kube import served
+from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import claimsteps
 from korder.runtime.clock import Clock
+from korder.testing.builders import a_ticket
 
 
 async def test_a_pod_on_an_empty_node_gets_its_ticket_before_the_guardian_goes(
@@ -71,3 +75,74 @@ async def test_a_pod_that_prefers_a_ticket_goes_without_at_once(clock: Clock) ->
         await bound(cluster, "web")
         assert clock.now() - began <= timedelta(seconds=1)
         assert await cluster.all(TICKETS) == []
+
+
+async def test_a_pod_whose_change_is_refused_does_not_make_others_late(clock: Clock) -> None:
+    """S12 and S13: the pause after failures grows to a minute, and what is due in between is done in time."""
+    async with scene(clock, claiming, nodes=1) as cluster:
+        await keep(cluster, "UPDATE", "kept")
+        await cluster.pass_time(5)
+        await cluster.put(asking("kept", {"korder.dev/order": "none"}))
+        await cluster.pass_time(600)
+        await cluster.put(asking("patient", {"korder.dev/fallback-after": "100s"}))
+        await cluster.pass_time(98)
+        patient = await cluster.get(PODS, "patient")
+        assert patient is not None
+        assert claimsteps.is_gated(patient)
+        await cluster.pass_time(4)
+        assert (await bound(cluster, "patient")).spec.node_name
+        born = patient.metadata.creation_timestamp
+        assert born is not None
+        assert clock.now() - born < timedelta(seconds=104)
+        kept = await cluster.get(PODS, "kept")
+        assert kept is not None
+        assert claimsteps.is_gated(kept)
+        told = claimsteps.told(kept)
+        assert told is not None
+        assert told.reason == "ChangeRefused"
+        assert told.message.startswith("The pod cannot be let go: ")
+        assert "stays as it is" in told.message
+
+
+async def let_change(cluster: Scene) -> None:
+    """That policy ends."""
+    found = (await served.discover(cluster.client)).of(
+        "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding"
+    )
+    assert found is not None
+    await cluster.client.delete(found.kind, Key("", "keep"))
+
+
+async def test_a_pod_that_may_not_be_tied_to_its_node_is_told_so_and_holds_nobody_up(
+    clock: Clock,
+) -> None:
+    """S24: its ticket holds the room again, others on the node get theirs, and it is tried ever later."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await keep(cluster, "UPDATE", "kept")
+        for name in ("a", "b"):
+            requests: JSON = {"cpu": "2", "memory": "1Gi"}
+            await cluster.put(a_ticket(name).but({"spec": {"resources": {"requests": requests}}}))
+            await phase(cluster, name, TicketPhase.RESERVED)
+        await cluster.pass_time(5)
+        for name, ticket in (("kept", "a"), ("other", "b")):
+            wanted = {"korder.dev/required": "true", "korder.dev/ticket-request": ticket}
+            await cluster.put(asking(name, wanted).requesting(cpu="2"))
+            await cluster.pass_time(0.5)
+        began = clock.now()
+        await bound(cluster, "other")
+        assert clock.now() - began < timedelta(seconds=10)
+        kept = await cluster.client.get(PODS, Key("default", "kept"))
+        told = claimsteps.told(kept)
+        assert told is not None
+        assert (told.status, told.reason) == ("False", "ChangeRefused")
+        assert "stays as it is" in told.message
+        assert not kept.status.nominated_node_name
+        await phase(cluster, "a", TicketPhase.RESERVED)
+        await cluster.pass_time(600)
+        events = [e for e in await cluster.all(EVENTS) if "stays as it is" in e.note]
+        assert {event.regarding.name for event in events} >= {"a", "kept"}
+        tries = [e.series.count if e.series else 1 for e in events if e.regarding.name == "kept"]
+        assert 3 <= sum(tries) <= 8
+        await let_change(cluster)
+        await bound(cluster, "kept")
+        await phase(cluster, "a", TicketPhase.CLAIMED)

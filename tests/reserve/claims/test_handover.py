@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 import pytest
 
 from korder.api import patch, resources
-from korder.api.core import PODS, Pod
+from korder.api.core import PODS, Node, Pod
 from korder.api.meta import JSON
 from korder.api.plan import Create, Delete, Patch, PatchType, Plan, Step
 from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
@@ -24,6 +24,7 @@ from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NODE = "node-1"
+OPEN_NODE = a_node(NODE)
 
 
 def claiming(name: str, pod: str = "web", seconds: int = 60) -> Builder[Ticket]:
@@ -73,6 +74,12 @@ def going(pod: Builder[Pod], seconds_ago: int = 0) -> Builder[Pod]:
     return pod.deleted_at(NOW - timedelta(seconds=seconds_ago))
 
 
+def returning() -> Builder[Pod]:
+    """The guardian of another ticket, which waits for the room of a pod that has been told to go."""
+    pod = a_pod("returning").requesting(cpu="1").gated_by("korder.dev/guardian").stored("uid-ret")
+    return pod.but({"status": {"nominatedNodeName": NODE}})
+
+
 def member(
     ticket: Builder[Ticket], pod: Builder[Pod] | None, *guardians: Builder[Pod], rival: bool = False
 ) -> Member:
@@ -85,11 +92,12 @@ def decide(
     there: tuple[Builder[Pod], ...] = (),
     scheduler: str = "",
     settings: Settings | None = None,
+    node: Builder[Node] | None = OPEN_NODE,
 ) -> Plan:
     guardians = [guardian for each in members for guardian in each.guardians]
     bound = [each.pod for each in members if each.pod is not None and each.pod.spec.node_name]
     pods = (*guardians, *bound, *(each.build() for each in there))
-    site = Site(a_node(NODE).build(), pods)
+    site = Site(node.build(), pods) if node is not None else None
     return handover.plan(Scene(NODE, site, members, NOW, scheduler, settings or Settings()))
 
 
@@ -171,6 +179,18 @@ FULL = (guardian("other", cpu="3"),)
             FULL,
             [["delete g"]],
             id="who comes later waits for the next batch",
+        ),
+        pytest.param(
+            [member(claiming("t"), gated(), guardian())],
+            (*FULL, returning()),
+            [["mark[node-1] web", "nominate returning"], ["delete g"]],
+            id="nothing is promised to another ticket while room is handed over",
+        ),
+        pytest.param(
+            [member(claiming("t"), marked(gated()))],
+            (*FULL, returning()),
+            [["nominate returning"]],
+            id="barrier: nobody goes while another ticket is promised room",
         ),
         pytest.param(
             [
@@ -368,6 +388,48 @@ def test_a_claim_that_would_put_one_pod_too_many_on_the_node_is_given_back() -> 
     assert told(decide(sharing, there=crowd[1:])) == [["make t"]]
 
 
+def test_a_guardian_stays_for_whom_nothing_is_taken_from() -> None:
+    """S18: a pod that requests nothing takes no room of a shared ticket, whatever else is handed over there."""
+    guest = member(shared(), gated(cpu="0"), guardian(cpu="2"))
+    other = member(claiming("u", "api"), gated("api"), guardian("h"))
+    full = (guardian("other", cpu="1"),)
+    assert told(decide(other, guest, there=full)) == [
+        ["mark[node-1] api", "open web"],
+        ["delete h"],
+    ]
+    crowd = tuple(guardian(f"p{number}", cpu="0") for number in range(109))
+    assert told(decide(guest, there=crowd)) == [["t is Reserved"]]
+
+
+CORDONED = a_node(NODE).but({"spec": {"unschedulable": True}})
+TAINT: JSON = {"key": "gpu", "effect": "NoSchedule"}
+TAINTED = a_node(NODE).but({"spec": {"taints": [TAINT]}})
+
+
+@pytest.mark.parametrize(
+    ("node", "why"),
+    [
+        pytest.param(CORDONED, "node node-1 is cordoned", id="cordoned"),
+        pytest.param(
+            TAINTED, "does not tolerate taint gpu:NoSchedule of node node-1", id="tainted"
+        ),
+        pytest.param(None, "its node is gone", id="gone"),
+    ],
+)
+def test_no_pod_is_tied_to_a_node_that_takes_it_no_more(
+    node: Builder[Node] | None, why: str
+) -> None:
+    """Rule 12: what was claimed before the node closed is given back, as long as the pod can still go elsewhere."""
+    queued = decide(member(claiming("t"), gated(), guardian()), node=node)
+    assert told(queued) == [["t is Reserved"]]
+    begun = decide(member(claiming("t"), marked(gated())), node=node)
+    assert told(begun) == [["tell[None] web"], ["t is Pending (ClaimUndone)"]]
+    for plan in (queued, begun):
+        assert plan.notices[-1].note == f"pod default/web can have the room no more: {why}"
+    let_go = decide(member(claiming("t"), opened()), node=node)
+    assert told(let_go) == []
+
+
 def replica(pod: Builder[Pod]) -> Builder[Pod]:
     owner = ReplicaSet(metadata=a_pod("rs").stored("uid-rs").build().metadata)
     return pod.owned_by(REPLICA_SETS, owner)
@@ -404,6 +466,33 @@ def test_a_new_scheduler_is_told_of_nominations_again() -> None:
     """K8."""
     waiting = member(claiming("t"), marked(gated()), going(guardian()))
     assert told(decide(waiting, scheduler="second")) == [["mark[same] web"]]
+
+
+def nominations(plan: Plan, name: str) -> list[JSON]:
+    """To which nodes a plan nominates a guardian; None takes the nomination back."""
+    steps = [step for stage in plan.stages for step in stage if isinstance(step, Patch)]
+    bodies = [cast("Any", step.body)["status"] for step in steps if step.key.name == name]
+    return [body["nominatedNodeName"] for body in bodies]
+
+
+def test_a_new_scheduler_is_told_of_the_heir_again() -> None:
+    """K8: a nomination that stays as it is is no news, so it is taken back and made again before anybody goes."""
+    first = decide(member(shared(), marked(gated()), heir()), scheduler="second")
+    assert told(first) == [["mark[same] web", "nominate heir"]]
+    assert nominations(first, "heir") == [None]
+    pod = marked(gated()).but(cast("Any", first.stages[0][0]).body)
+    again = decide(member(shared(), pod, heir(nominated=False)), scheduler="second")
+    assert nominations(again, "heir") == [NODE]
+    ready = decide(member(shared(), pod, heir()), scheduler="second")
+    assert told(ready) == [["open heir", "open web"]]
+
+
+def test_a_pod_that_was_told_to_wait_is_told_of_its_ticket_before_the_hand_over_ends() -> None:
+    """We may have crashed between the pin and these words."""
+    words: JSON = {"type": "korder.dev/TicketBound", "status": "False", "reason": "NoTicketFree"}
+    pod = BOUND.but({"status": {"conditions": [words]}})
+    steps = [["mark[same] web"], ["t is Claimed (InUse)"]]
+    assert told(decide(member(claiming("t"), pod))) == steps
 
 
 def test_without_nominations_a_pod_is_only_marked() -> None:
@@ -456,7 +545,11 @@ def test_one_of_two_tickets_is_the_right_one(
             [["node-1"]],
             id="a daemon pod has it already",
         ),
-        pytest.param([{}], [[]], id="an empty term matches nothing and stays"),
+        pytest.param(
+            [{}, {"matchExpressions": [{"key": "a", "operator": "Exists"}]}],
+            [[], ["node-1"]],
+            id="an empty term matches nothing and stays",
+        ),
     ],
 )
 def test_the_pin_is_in_every_term(terms: list[JSON], pinned: list[list[str]]) -> None:
@@ -465,7 +558,8 @@ def test_the_pin_is_in_every_term(terms: list[JSON], pinned: list[list[str]]) ->
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
     }
     pod = gated().but({"spec": {"affinity": {"nodeAffinity": required}}}) if terms else gated()
-    (stage,) = decide(member(claiming("t"), pod, guardian())).stages
+    node = a_node(NODE).labelled({"a": "1"})
+    (stage,) = decide(member(claiming("t"), pod, guardian()), node=node).stages
     (step,) = stage
     assert isinstance(step, Patch)
     after = patch.apply_merge(pod.json, step.body)

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
-from tests.reserve.claims.holds import a_priority, asking, bound, claiming, hold, phase
+from tests.reserve.claims.holds import a_priority, asking, bound, claiming, hold, keep, phase
 from tests.reserve.scene import Scene, scene
 
 from korder.api.core import EVENTS, PODS, Pod
@@ -158,6 +159,31 @@ async def test_a_pinned_pod_that_no_node_takes_is_made_again_by_its_controller(
         (second,) = await cluster.all(PODS, labels="app=web")
         assert second.metadata.uid != first
         assert claimsteps.is_gated(second)
+
+
+async def test_a_stuck_pod_that_may_not_be_deleted_keeps_no_ticket(clock: Clock) -> None:
+    """Rule 9: it is told like one that nobody makes again, and nothing stays Claiming past its deadline."""
+    async with scene(clock, claiming, nodes=1) as cluster:
+        await hold(cluster, "t", cpu="4")
+        owner: JSON = {
+            "apiVersion": "example.com/v1",
+            "kind": "Crew",
+            "name": "crew",
+            "uid": "uid-crew",
+            "controller": True,
+        }
+        pod = asking("web").requesting(cpu="4").but({"spec": {"affinity": LONELY}})
+        await cluster.client.create(PODS, pod.but({"metadata": {"ownerReferences": [owner]}}).json)
+        await phase(cluster, "t", TicketPhase.CLAIMING)
+        await keep(cluster, "DELETE", "web")
+        began = clock.now()
+        ticket = await phase(cluster, "t", TicketPhase.PENDING)
+        assert clock.now() - began < timedelta(seconds=65)
+        assert ticket.status.reason == "NeverBound"
+        web = await cluster.client.get(PODS, Key("default", "web"))
+        told = claimsteps.told(web)
+        assert told is not None
+        assert (told.status, told.reason) == ("False", "NeverBound")
 
 
 async def test_updates_of_a_claimed_pod_claim_nothing_more(clock: Clock) -> None:

@@ -1,17 +1,18 @@
 """Claims together with the ticket controller: room is handed over, comes back, is shared, and is never leaked."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import pytest
 from tests.reserve.claims.holds import asking, bound, claiming, phase
 from tests.reserve.scene import Scene, scene
 
-from korder.api.core import EVENTS, NAMESPACES, PODS, Pod
+from korder.api.core import EVENTS, NAMESPACES, NODES, PODS, Pod
 from korder.api.limits import RESOURCE_QUOTAS
 from korder.api.meta import JSON, Key
 from korder.api.reserve import TICKETS, Ticket, TicketPhase
-from korder.api.workloads import DAEMON_SETS, STATEFUL_SETS
-from korder.embedded.actors.machines import Shape
+from korder.api.workloads import DAEMON_SETS, REPLICA_SETS, STATEFUL_SETS
+from korder.embedded.actors.machines import Manners, Shape
 from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import claimsteps, members
@@ -158,6 +159,22 @@ async def test_two_pods_share_a_ticket_and_the_third_waits(clock: Clock) -> None
         assert sorted(share.name for share in ticket.status.shared_by) == ["b", "c"]
 
 
+async def test_replicas_that_prefer_a_ticket_all_share_it_although_they_come_at_once(
+    clock: Clock,
+) -> None:
+    """S18 and S13: only the one for which no room is left goes without."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("t", cpu="3", allocateOnce=False))
+        names = ("a", "b", "c", "d")
+        for name in names:
+            wanted = {"korder.dev/ticket-request": "t"}
+            await cluster.put(asking(name, wanted).requesting(cpu="1", memory="256Mi"))
+        for name in names:
+            await bound(cluster, name)
+        ticket = await phase(cluster, "t", TicketPhase.RESERVED)
+        assert [share.name for share in ticket.status.shared_by] == ["a", "b", "c"]
+
+
 async def test_a_ticket_is_not_shared_where_the_node_takes_no_more_pods(clock: Clock) -> None:
     """S18: its guardian and a pod would be one too many; the room stays held until another pod goes."""
     async with scene(clock, Tickets, claiming, nodes=0) as cluster:
@@ -238,6 +255,100 @@ async def test_daemon_pods_take_the_ticket_of_their_own_node_and_get_it_back_aft
             change: JSON = {"spec": {"template": {"metadata": {"annotations": {"again": "1"}}}}}
             await cluster.client.patch(DAEMON_SETS, Key("default", "agent"), change)
             await cluster.pass_time(30)
+
+
+async def test_a_pod_gets_its_room_while_another_one_leaves_the_same_node(clock: Clock) -> None:
+    """S11 and rule 10: the guardian that waits for the room of the leaving pod is promised nothing of the other ticket's."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("a", cpu="2", afterUse="Reserve"), of("b", cpu="2"))
+        wanted = {"korder.dev/required": "true", "korder.dev/ticket-request": "a"}
+        slow: JSON = {"spec": {"terminationGracePeriodSeconds": 30}}
+        await cluster.put(asking("old", wanted).requesting(cpu="2").but(slow))
+        await phase(cluster, "a", TicketPhase.CLAIMED)
+        cluster.machines.slow("node-1", Manners(stop=15))
+        await cluster.delete(PODS, "old")
+        await cluster.until(PODS, "korder-guardian-a", lambda g: bool(g.status.nominated_node_name))
+        wanted = {"korder.dev/required": "true", "korder.dev/ticket-request": "b"}
+        await cluster.put(asking("new", wanted).requesting(cpu="2"))
+        await bound(cluster, "new")
+        await phase(cluster, "b", TicketPhase.CLAIMED)
+        old = await cluster.get(PODS, "old")
+        assert old is not None
+        await cluster.until(PODS, "korder-guardian-a", lambda g: bool(g.status.nominated_node_name))
+        await cluster.gone(PODS, "old")
+        await phase(cluster, "a", TicketPhase.RESERVED)
+        await in_peace(cluster)
+
+
+async def test_a_pod_is_not_tied_to_a_node_that_is_cordoned_in_the_middle_of_its_hand_over(
+    clock: Clock,
+) -> None:
+    """Rule 12: it gets another ticket at once, and the first one moves there too."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("t", cpu="4"))
+        cluster.machines.slow("node-1", Manners(stop=1))
+        await cluster.client.create(PODS, asking("web").requesting(cpu="4").json)
+        while not members.is_marked(await cluster.client.get(PODS, Key("default", "web"))):
+            await cluster.pass_time(0.005)
+        await cluster.edit(NODES, "node-1", {"spec": {"unschedulable": True}})
+        cluster.add_node("node-2")
+        since = cluster.clock.now()
+        web = await bound(cluster, "web")
+        assert web.spec.node_name == "node-2"
+        assert cluster.clock.now() - since < timedelta(seconds=20)
+        await in_peace(cluster)
+
+
+async def test_a_pod_that_is_made_again_tries_the_tickets_that_have_not_failed_first(
+    clock: Clock,
+) -> None:
+    """Rule 9: two tickets on nodes that do not take it, which nobody could know, do not keep it from the third."""
+    async with scene(clock, Tickets, claiming) as cluster:
+        for name, number in (("a", 1), ("b", 2), ("c", 3)):
+            there: JSON = {"kubernetes.io/hostname": f"node-{number}"}
+            cpu = "2" if name == "c" else "1"
+            await reserve(cluster, of(name, cpu=cpu, nodeSelector=there))
+        near: JSON = {"nodeSelector": {"kubernetes.io/hostname": "node-3"}}
+        await cluster.put(a_pod("cache").labelled({"app": "cache"}).but({"spec": near}))
+        await bound(cluster, "cache")
+        term: JSON = {
+            "topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchLabels": {"app": "cache"}},
+        }
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        beside: JSON = {"affinity": {"podAffinity": {required: [term]}}}
+        pod = asking("web").labelled({"app": "web"}).but({"spec": beside})
+        template = pod.but({"metadata": {"name": None}}).json
+        spec: JSON = {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": template["metadata"], "spec": template["spec"]},
+        }
+        meta: JSON = {"name": "web", "namespace": "default"}
+        await cluster.client.create(REPLICA_SETS, {"metadata": meta, "spec": spec})
+        await phase(cluster, "c", TicketPhase.CLAIMED)
+        web, *others = await cluster.all(PODS, labels="app=web")
+        assert (web.spec.node_name, others) == ("node-3", [])
+        await in_peace(cluster)
+
+
+async def test_a_pod_waits_for_a_host_port_that_another_one_is_about_to_take(clock: Clock) -> None:
+    """S14: it is not tied to the node meanwhile, and comes when the other one has gone."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("a"), of("b"))
+        port: JSON = {"containerPort": 80, "hostPort": 80}
+        container: JSON = {"name": "app", "image": "app", "ports": [port]}
+        for name in ("one", "two"):
+            await cluster.put(asking(name).but({"spec": {"containers": [container]}}))
+        await cluster.pass_time(20)
+        pods = [await cluster.client.get(PODS, Key("default", name)) for name in ("one", "two")]
+        (first,) = (pod for pod in pods if pod.spec.node_name)
+        (second,) = (pod for pod in pods if claimsteps.is_gated(pod))
+        told = claimsteps.told(second)
+        assert told is not None
+        assert "needs host port TCP 0.0.0.0:80, which is taken on node node-1" in told.message
+        await cluster.delete(PODS, first.metadata.name)
+        await bound(cluster, second.metadata.name)
 
 
 async def test_a_gang_waits_for_its_last_ticket_and_then_all_go(clock: Clock) -> None:

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import HasMetadata, Key
-from korder.api.plan import NOTHING, Plan
+from korder.api.plan import NOTHING, Plan, Step
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
-from korder.reserve.rules.claims import claiming, seeking
+from korder.kube.errors import ApiError
+from korder.reserve.rules.claims import claiming, claimsteps, givingback, seeking
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.seeking import Market, Stock
 from korder.runtime.manager import Manager
@@ -22,6 +23,10 @@ from korder.runtime.store import Change, Reader, by_namespace
 BY_NAMESPACE = "claims.namespace"
 BY_NODE = "claims.node"
 BY_CLAIMANT = "claims.claimant"
+HANDED_OVER = "handovers.node"
+"""Index of tickets: by the node on which they are handed over."""
+EVERYWHERE = ""
+"""Under this they are all listed in that index."""
 _SOUGHT = "claims.sought"
 _WAITING = "claims.waiting"
 _SHELVES = "claims.shelves"
@@ -49,10 +54,11 @@ class Claims:
         self._pods.add_index(BY_NODE, by_node)
         self._tickets.add_index(BY_NAMESPACE, by_namespace)
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
+        self._tickets.add_index(HANDED_OVER, handed_over)
         self._tickets.add_index(_SHELVES, _shelf)
         self._tickets.add_index(_CLAIMING, _claiming)
         self._orders.add_index(BY_NAMESPACE, by_namespace)
-        self._controller = manager.controller("claims", self._turn)
+        self._controller = manager.controller("claims", self._turn, refused=self._refused)
         self._controller.follow(self._pods, lambda pod: map(_key, _sought(pod)))
         self._controller.follow(self._tickets, _home)
         self._controller.follow(self._orders, _home)
@@ -76,6 +82,13 @@ class Claims:
         )
         return claiming.plan(waiting, market)
 
+    def _refused(self, key: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
+        """Tells a pod that it may not even go without a ticket."""
+        for pod in self._pods.reader.where(_SOUGHT, key.name):
+            if claimsteps.lets_go(step, pod):
+                return givingback.unchanged(pod, error.message, now)
+        return None
+
     def _stock(self, namespace: str) -> Stock:
         """What can be had in a namespace, as the indexes have it."""
         tickets = self._tickets.reader
@@ -90,7 +103,15 @@ class Claims:
         node = self._nodes.reader.get(Key("", name))
         if node is None:
             return None
-        return Site(node, pods_on(name, self._pods.reader))
+        return Site(node, pods_on(name, self._pods.reader), self._coming(name))
+
+    def _coming(self, node: str) -> list[Pod]:
+        """The pods to which room is being handed over on a node."""
+        claims = (
+            ticket.status.claimed_by for ticket in self._tickets.reader.where(HANDED_OVER, node)
+        )
+        keys = (Key(by.namespace, by.name) for by in claims if by is not None)
+        return [pod for key in keys if (pod := self._pods.reader.get(key)) is not None]
 
     def _node_changed(self, change: Change[Node]) -> None:
         """A node that opens, or is marked otherwise, may give hope to any pod that waits; a heartbeat does not."""
@@ -118,6 +139,19 @@ def by_claimant(ticket: Ticket) -> Iterable[Hashable]:
     if status.claimed_by is not None and status.phase in _IN_USE:
         yield status.claimed_by.uid
     yield from (share.uid for share in status.shared_by)
+
+
+def handed_over(ticket: Ticket) -> Iterable[str]:
+    """Index: the node on which a ticket is handed over, and all that are."""
+    for node in nodes_of(ticket):
+        yield node
+        yield EVERYWHERE
+
+
+def nodes_of(ticket: Ticket) -> Iterable[str]:
+    """The node on which a ticket is handed over, if it is."""
+    is_there = seeking.is_claiming(ticket) and ticket.status.node_name
+    return (ticket.status.node_name,) if is_there else ()
 
 
 def _shelf(ticket: Ticket) -> Iterable[Hashable]:

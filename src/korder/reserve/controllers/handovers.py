@@ -1,34 +1,42 @@
 """Hand-overs: takes the tickets that are being claimed on each node to their end.
 
 One key is one node, because a node has at most one batch in flight (`rules.claims.handover`). Which tickets, pods and guardians belong
-together is asked of indexes by UID; nothing is remembered between turns. The lease of kube-scheduler is watched because a scheduler that
-has just begun does not know of nominations of gated pods, up to 1.36: every new one is told again.
+together is asked of indexes by UID; nothing is remembered between turns.
 """
 
 from collections.abc import Hashable, Iterable
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from korder.api import codec
-from korder.api.core import LEASES, NODES, PODS, Lease, Pod
+from korder.api.core import NODES, PODS, Pod
 from korder.api.meta import Key, controller_of
-from korder.api.plan import NOTHING, Create, Plan, Step
-from korder.api.reserve import TICKETS, Ticket, TicketPhase
-from korder.kube.errors import ApiError, NotFound
-from korder.reserve.controllers.claims import BY_CLAIMANT, BY_NODE, by_claimant, by_node, pods_on
-from korder.reserve.rules.claims import handover, members
+from korder.api.plan import NOTHING, Create, Delete, Plan, Step
+from korder.api.reserve import TICKETS, Ticket
+from korder.kube.errors import ApiError, NotFound, WebhookFailed
+from korder.reserve.controllers.claims import (
+    BY_CLAIMANT,
+    BY_NODE,
+    EVERYWHERE,
+    HANDED_OVER,
+    by_claimant,
+    by_node,
+    handed_over,
+    nodes_of,
+    pods_on,
+)
+from korder.reserve.controllers.schedulers import Schedulers
+from korder.reserve.rules.claims import claimsteps, givingback, handover, members, stuck
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.claims.scene import Scene, Settings
 from korder.reserve.rules.tickets import guardian
-from korder.runtime.informer import Scope
 from korder.runtime.manager import Manager
 
-SCHEDULER_LEASE = Key("kube-system", "kube-scheduler")
-HANDED_OVER = "handovers.node"
-"""Index of tickets: by the node on which they are handed over."""
 GUARDED = "handovers.ticket"
 """Index of pods: guardians by the UID of their ticket."""
-_ALL = ""
+_LAST_TRIES = timedelta(seconds=20)
+"""How long before its end a claim ends because a webhook does not answer; until then it is only tried again."""
 
 
 class HandOvers:
@@ -40,16 +48,15 @@ class HandOvers:
         self._pods = manager.informers.of(PODS)
         self._tickets = manager.informers.of(TICKETS)
         self._nodes = manager.informers.of(NODES)
-        only = Scope(SCHEDULER_LEASE.namespace, fields=f"metadata.name={SCHEDULER_LEASE.name}")
-        self._leases = manager.informers.of(LEASES, only)
+        self._schedulers = Schedulers(manager)
         self._pods.add_index(BY_NODE, by_node)
         self._pods.add_index(GUARDED, guarded)
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
         self._tickets.add_index(HANDED_OVER, handed_over)
-        controller = manager.controller("handovers", self._turn, refused=self._refused)
-        controller.follow(self._tickets, lambda ticket: map(_key, _nodes_of(ticket)))
-        controller.follow(self._pods, self._nodes_for)
-        controller.follow(self._leases, self._all_nodes)
+        self._controller = manager.controller("handovers", self._turn, refused=self._refused)
+        self._controller.follow(self._tickets, lambda ticket: map(_key, nodes_of(ticket)))
+        self._controller.follow(self._pods, self._nodes_for)
+        self._schedulers.on_new(self._tell_all)
 
     async def _turn(self, key: Key, now: datetime) -> Plan:
         tickets = tuple(self._tickets.reader.where(HANDED_OVER, key.name))
@@ -57,30 +64,38 @@ class HandOvers:
             return NOTHING
         node = self._nodes.reader.get(Key("", key.name))
         site = Site(node, pods_on(key.name, self._pods.reader)) if node is not None else None
-        lease = self._leases.reader.get(SCHEDULER_LEASE)
         return handover.plan(
             Scene(
                 key.name,
                 site,
                 [await self._member(ticket) for ticket in tickets],
                 now,
-                (lease.spec.holder_identity or "") if lease is not None else "",
+                self._schedulers.at_work,
                 self._settings,
             )
         )
 
     def _refused(self, key: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
-        """Ends the claim whose remainder would have had the guardian that was refused."""
-        if not isinstance(step, Create) or not isinstance(step.body, dict):
-            return None
-        owner = controller_of(codec.convert(step.body, PODS.model))
+        """Ends the claim whose remainder would have had the guardian that was refused, or whose pod may not be let go, or deleted."""
+        made = step.body if isinstance(step, Create) else None
+        owner = controller_of(codec.convert(made, PODS.model)) if isinstance(made, dict) else None
         for ticket in self._tickets.reader.where(HANDED_OVER, key.name):
             by = ticket.status.claimed_by
-            if owner is not None and owner.uid == ticket.metadata.uid and by is not None:
-                pod = self._pods.reader.get(Key(by.namespace, by.name))
-                mine = pod if pod is not None and pod.metadata.uid == by.uid else None
-                guardians = tuple(self._pods.reader.where(GUARDED, ticket.metadata.uid))
-                return handover.refused(Member(ticket, mine, guardians), error.message, now)
+            if by is None:
+                continue
+            pod = self._pods.reader.get(Key(by.namespace, by.name))
+            mine = pod if pod is not None and pod.metadata.uid == by.uid else None
+            guardians = tuple(self._pods.reader.where(GUARDED, ticket.metadata.uid))
+            member = Member(ticket, mine, guardians)
+            if owner is not None and owner.uid == ticket.metadata.uid:
+                return givingback.refused(member, error.message, now)
+            if mine is not None and claimsteps.lets_go(step, mine):
+                passes = isinstance(error, WebhookFailed) and now + _LAST_TRIES < member.deadline
+                return None if passes else givingback.kept_back(member, mine, error.message, now)
+            if mine is not None and isinstance(step, Delete) and step.uid == mine.metadata.uid:
+                alone = replace(self._settings, recreate_stuck_pods=False)
+                scene = Scene(key.name, None, (member,), now, settings=alone)
+                return stuck.never_bound(scene, member, mine)
         return None
 
     async def _member(self, ticket: Ticket) -> Member:
@@ -116,25 +131,14 @@ class HandOvers:
         owner = controller_of(pod)
         if owner is not None and owner.kind == TICKETS.kind:
             ticket = self._tickets.reader.get(Key(pod.metadata.namespace, owner.name))
-            return map(_key, _nodes_of(ticket)) if ticket is not None else ()
+            return map(_key, nodes_of(ticket)) if ticket is not None else ()
         tickets = self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
-        return [_key(node) for ticket in tickets for node in _nodes_of(ticket)]
+        return [_key(node) for ticket in tickets for node in nodes_of(ticket)]
 
-    def _all_nodes(self, _: Lease) -> Iterable[Key]:
-        tickets = self._tickets.reader.where(HANDED_OVER, _ALL)
-        return [_key(node) for ticket in tickets for node in _nodes_of(ticket)]
-
-
-def _nodes_of(ticket: Ticket) -> Iterable[str]:
-    is_claiming = ticket.status.phase is TicketPhase.CLAIMING
-    return (ticket.status.node_name,) if is_claiming and ticket.status.node_name else ()
-
-
-def handed_over(ticket: Ticket) -> Iterable[Hashable]:
-    """Index: the node on which a ticket is handed over, and all that are."""
-    for node in _nodes_of(ticket):
-        yield node
-        yield _ALL
+    def _tell_all(self) -> None:
+        for ticket in self._tickets.reader.where(HANDED_OVER, EVERYWHERE):
+            for node in nodes_of(ticket):
+                self._controller.queue.add(_key(node))
 
 
 def guarded(pod: Pod) -> Iterable[Hashable]:

@@ -9,19 +9,22 @@ tickets that hold the same; nodes only as they are needed. A pod that gets nothi
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 import msgspec
 
 from korder.api import noderoom
 from korder.api.core import Pod
+from korder.api.noderoom import HostPort
 from korder.api.reserve import Ticket
 from korder.api.resources import Resources
-from korder.reserve.rules.claims import fitting, seeking, waiting
+from korder.reserve.rules.claims import fitting, owners, seeking, waiting
 from korder.reserve.rules.claims.seeking import LATEST, Market, Seeker
 from korder.reserve.rules.claims.waiting import Judged, Wait
 from korder.reserve.rules.tickets import usage
+
+_name = attrgetter("metadata.name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +43,26 @@ class _Lot(NamedTuple):
     tickets: Collection[Ticket]
 
 
+class _Choice(NamedTuple):
+    """What is left for pods that are alike, the best first, and the host ports that each of them needs."""
+
+    tickets: Iterator[Ticket]
+    ports: Collection[HostPort]
+
+
 def choose(seekers: Iterable[Seeker], market: Market) -> tuple[list[Match], dict[str, Wait]]:
     """Gives tickets to pods, each at most once; says by UID why the others wait."""
     book = _Book(market)
     matches: list[Match] = []
-    left_over: list[Seeker] = []
+    left_over: list[tuple[Seeker, bytes]] = []
     for seeker in sorted(seekers, key=seeking.precedence):
-        ticket = book.take(seeker)
+        likeness = book.likeness(seeker)
+        ticket = book.take(seeker, likeness)
         if ticket is None:
-            left_over.append(seeker)
+            left_over.append((seeker, likeness))
         else:
             matches.append(Match(seeker.pod, ticket))
-    return matches, {seeker.pod.metadata.uid: book.why_not(seeker) for seeker in left_over}
+    return matches, {each.pod.metadata.uid: book.why_not(each, alike) for each, alike in left_over}
 
 
 class _Book:
@@ -66,35 +77,49 @@ class _Book:
             for first, shelf in firsts
             if seeking.maker_of(first, closed) is None
         ]
+        self._by_name: dict[str, _Lot] | None = None
         self._claiming = stock.claiming
         self._busy = {ticket.status.node_name for ticket in stock.claiming}
-        self._next: dict[bytes, Iterator[Ticket]] = {}
+        self._labels = owners.labels_asked_for(market.tickets)
+        self._next: dict[bytes, _Choice] = {}
         self._unsuited: dict[tuple[bytes, str, bool], str] = {}
         self._crowded: set[bytes] = set()
         """Whom other pods on the nodes keep from a ticket."""
         self._places: dict[str, int] = {}
         """How many more pods nodes take, of those that have been asked."""
         self._why: dict[bytes, Wait] = {}
-        self._taken: set[str] = set()
-        self._with_ports: set[str] = set()
-        """Nodes that get a pod with host ports in this round; whether a second one fits is seen in the next."""
+        self._taken: dict[str, Ticket] = {}
+        self._ports: dict[str, list[HostPort]] = {}
+        """Host ports that are given away in this round, by node."""
 
-    def take(self, seeker: Seeker) -> Ticket | None:
-        likeness = _likeness(seeker)
+    def likeness(self, seeker: Seeker) -> bytes:
+        """Equal for pods of which every ticket and node thinks the same; names of volumes and most labels differ and decide nothing."""
+        pod = seeker.pod
+        spec = msgspec.structs.replace(pod.spec, volumes=())
+        labels = [pod.metadata.labels.get(key) for key in sorted(self._labels)]
+        return msgspec.json.encode(
+            (pod.metadata.namespace, labels, spec, seeker.request), order="deterministic"
+        )
+
+    def take(self, seeker: Seeker, likeness: bytes) -> Ticket | None:
         if likeness not in self._next:
-            self._next[likeness] = self._suited(seeker, likeness)
-        ports = noderoom.demand_of(seeker.pod).ports
-        for ticket in self._next[likeness]:
+            ports = noderoom.demand_of(seeker.pod).ports
+            self._next[likeness] = _Choice(self._suited(seeker, likeness), ports)
+        choice = self._next[likeness]
+        for ticket in choice.tickets:
             node = ticket.status.node_name
-            if ticket.metadata.uid in self._taken or (ports and node in self._with_ports):
+            if ticket.metadata.uid in self._taken or self._clash(choice.ports, node):
                 continue
             if fitting.leaves_some(seeker.pod, ticket) and not self._take_place(node):
                 continue
-            self._taken.add(ticket.metadata.uid)
-            if ports:
-                self._with_ports.add(node)
+            self._taken[ticket.metadata.uid] = ticket
+            self._ports.setdefault(node, []).extend(choice.ports)
             return ticket
         return None
+
+    def _clash(self, ports: Collection[HostPort], node: str) -> bool:
+        given = self._ports.get(node, ())
+        return any(port.clashes(other) for port in ports for other in given)
 
     def _take_place(self, node: str) -> bool:
         """Takes a place for one more pod, unless those who share tickets there already need them all."""
@@ -108,38 +133,68 @@ class _Book:
         self._places[node] -= 1
         return self._places[node] >= 0
 
-    def why_not(self, seeker: Seeker) -> Wait:
-        likeness = _likeness(seeker)
+    def why_not(self, seeker: Seeker, likeness: bytes) -> Wait:
         if likeness not in self._why:
-            free = [(ticket, lot.left) for lot in self._offers(seeker) for ticket in lot.tickets]
+            free = [
+                (min(lot.tickets, key=_name), lot.left)
+                for lot in self._offers(seeker)
+                if lot.tickets
+            ]
             some_suit = any(self._suited(seeker, likeness))
-            judged = Judged(free, some_suit, likeness in self._crowded)
+            is_shared = any(self._shared(seeker))
+            judged = Judged(free, some_suit, likeness in self._crowded, is_shared)
             self._why[likeness] = waiting.why(seeker, self._market, judged)
         return self._why[likeness]
+
+    def _shared(self, seeker: Seeker) -> Iterator[Ticket]:
+        """The tickets on their way to another pod of which this one could have a part."""
+        needs = fitting.needs_of(seeker.pod)
+        for ticket in (*self._claiming, *self._taken.values()):
+            if (
+                not ticket.spec.allocate_once
+                and seeking.is_wanted(seeker.request, ticket)
+                and owners.may_claim(ticket, seeker.pod)
+                and not fitting.too_small(needs, usage.remainder(ticket, ticket.status.shared_by))
+            ):
+                yield ticket
 
     def _offers(self, seeker: Seeker) -> Iterator[_Lot]:
         """Of each shelf that is for the pod, the tickets that may be meant, as long as there is time."""
         now, name = self._market.now, seeker.request.ticket
-        for lot in self._free:
+        for lot in self._named(name) if name else self._free:
             if seeking.is_shelf_for(seeker, lot.first):
                 meant = [ticket for ticket in lot.tickets if seeking.is_in_time(ticket, now)]
-                if name:
-                    meant = [ticket for ticket in meant if ticket.metadata.name == name]
                 yield lot._replace(tickets=meant)
+
+    def _named(self, name: str) -> Collection[_Lot]:
+        """The ticket of this name, if it is free, as if it lay on a shelf of its own."""
+        if self._by_name is None:
+            self._by_name = {
+                ticket.metadata.name: lot._replace(tickets=(ticket,))
+                for lot in self._free
+                for ticket in lot.tickets
+            }
+        lot = self._by_name.get(name)
+        return (lot,) if lot is not None else ()
 
     def _ranked(self, seeker: Seeker) -> Iterator[Ticket]:
         """The free tickets that are large enough for the pod, the best first.
 
-        Tickets for one certain node come last, since somebody on that node may need them; then the least that is wasted counts.
+        Tickets for one certain node come last, since somebody on that node may need them; then the least that is wasted counts. After all
+        of them come those that have failed lately, so that a pod which is made again gets round.
         """
-        needs = fitting.needs_of(seeker.pod)
+        needs, now = fitting.needs_of(seeker.pod), self._market.now
         alike: dict[tuple[bool, float], list[Ticket]] = {}
+        failed: list[Ticket] = []
         for lot in self._offers(seeker):
             if not fitting.too_small(needs, lot.left):
                 rank = bool(lot.first.spec.node_name), _unused(needs, lot.left)
-                alike.setdefault(rank, []).extend(lot.tickets)
+                fresh = alike.setdefault(rank, [])
+                for ticket in lot.tickets:
+                    (failed if seeking.has_failed(ticket, now) else fresh).append(ticket)
         for _, tickets in sorted(alike.items(), key=itemgetter(0)):
             yield from self._in_turn(tickets)
+        yield from sorted(failed, key=attrgetter("status.unbound_time", "metadata.name"))
 
     def _in_turn(self, tickets: Iterable[Ticket]) -> Iterator[Ticket]:
         """Those first that are not on a busy node, then those that end first; only as many are sorted as are asked for."""
@@ -179,13 +234,4 @@ def _unused(needs: Resources, left: Resources) -> float:
         (amount.nano - (needs[name].nano if name in needs else 0)) / amount.nano
         for name, amount in left.items()
         if amount.nano > 0
-    )
-
-
-def _likeness(seeker: Seeker) -> bytes:
-    """Equal for pods of which every ticket and node thinks the same; names of volumes differ and decide nothing."""
-    pod = seeker.pod
-    spec = msgspec.structs.replace(pod.spec, volumes=())
-    return msgspec.json.encode(
-        (pod.metadata.namespace, pod.metadata.labels, spec, seeker.request), order="deterministic"
     )

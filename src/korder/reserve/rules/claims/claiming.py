@@ -24,7 +24,9 @@ HAND_OVER_SECONDS = 60.0
 CROWDED_SECONDS = 10.0
 """When to look again for a pod that waits for others to leave a node; nobody tells of every pod that goes."""
 REFUSED_SECONDS = 20.0
-"""How long a pod claims nothing after the server refused the guardian of what it would have left over."""
+"""How long a pod claims nothing after the server refused the guardian of what it would have left over, or to let the pod go."""
+LONGEST_REFUSED_SECONDS = 300.0
+"""The longest such pause of a pod that may not go: the older the pod, the longer, because each try puts the room at risk."""
 _UNDONE = Wait(Reason.CLAIM_UNDONE, "The hand-over was undone; the pod looks for another ticket.")
 _UNASKED = Wait(ClaimReason.NO_TICKET, "The pod asks for no ticket.")
 
@@ -88,7 +90,7 @@ def plan(pods: Iterable[Pod], market: Market) -> Plan:
     for seeker in this.seekers:
         wait = waits.get(seeker.pod.metadata.uid)
         if wait is not None:
-            _hold_or_let_go(seeker.pod, seeker.request, wait, this)
+            _hold_or_let_go(seeker.pod, seeker.request, wait, this, at_once=not wait.is_short)
             if wait.is_crowded:
                 this.wake_at.append(market.now + timedelta(seconds=CROWDED_SECONDS))
     wake_at = min(this.wake_at, default=None)
@@ -105,11 +107,12 @@ def _sort(pod: Pod, this: _Round) -> None:
     last = claimsteps.told(pod)
     if pod.status.nominated_node_name or (last is not None and last.status == "True"):
         this.wait(pod, _UNDONE)
-    elif not request.asks:
-        this.let_go(pod, _UNASKED.message)
     elif (again_at := _refused_until(pod)) is not None and again_at > this.now and last is not None:
         this.wake_at.append(again_at)
-        _hold_or_let_go(pod, request, Wait(Reason.GUARDIAN_REFUSED, last.message), this)
+        if last.reason == Reason.GUARDIAN_REFUSED:
+            _hold_or_let_go(pod, request, Wait(Reason.GUARDIAN_REFUSED, last.message), this)
+    elif not request.asks:
+        this.let_go(pod, _UNASKED.message)
     elif not claimsteps.is_last_gate(pod):
         _hold_or_let_go(pod, request, _held_back(pod), this, at_once=False)
     else:
@@ -134,10 +137,13 @@ def _hold_or_let_go(
 
 def _refused_until(pod: Pod) -> datetime | None:
     """When a pod may claim again whose last claim ended with a refusal."""
-    last = claimsteps.told(pod)
-    if last is None or last.reason != Reason.GUARDIAN_REFUSED or last.last_transition_time is None:
+    last, born = claimsteps.told(pod), pod.metadata.creation_timestamp
+    if last is None or last.last_transition_time is None:
         return None
-    return last.last_transition_time + timedelta(seconds=REFUSED_SECONDS)
+    at, least = last.last_transition_time, timedelta(seconds=REFUSED_SECONDS)
+    if last.reason == ClaimReason.CHANGE_REFUSED:
+        return at + min(max(at - (born or at), least), timedelta(seconds=LONGEST_REFUSED_SECONDS))
+    return at + least if last.reason == Reason.GUARDIAN_REFUSED else None
 
 
 def _held_back(pod: Pod) -> Wait:

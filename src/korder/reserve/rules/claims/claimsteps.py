@@ -13,7 +13,7 @@ import msgspec
 from korder.api import codec, core, instant
 from korder.api.core import PODS, NodeSelectorRequirement, NodeSelectorTerm, Pod
 from korder.api.meta import JSON, Key, key_of
-from korder.api.plan import Patch, PatchType
+from korder.api.plan import Patch, PatchType, Step
 from korder.api.reserve import (
     SCHEDULING_GATE,
     TICKET_BOUND_CONDITION,
@@ -89,6 +89,11 @@ def tell(
 def let_go(pod: Pod) -> Patch:
     """Takes our gate away; the pod is scheduled like any other."""
     return _change(pod, {"spec": {"schedulingGates": _other_gates(pod)}})
+
+
+def lets_go(step: Step, pod: Pod) -> bool:
+    """Says whether a step would take our gate from this pod."""
+    return isinstance(step, Patch) and not step.subresource and step.uid == pod.metadata.uid
 
 
 def pin(pod: Pod, ticket: Ticket, node: str) -> Patch:

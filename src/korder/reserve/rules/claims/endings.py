@@ -52,6 +52,12 @@ def too_late(member: Member, now: datetime) -> Plan:
     return _back(member, Reason.CLAIM_UNDONE, "the hand-over took too long", now)
 
 
+def closed(member: Member, why: str, now: datetime) -> Plan:
+    """The node takes the pod no more."""
+    name = member.ticket.status.claimed_pod
+    return _back(member, Reason.CLAIM_UNDONE, f"pod {name} can have the room no more: {why}", now)
+
+
 def crowded(member: Member, node: str, now: datetime) -> Plan:
     """The node takes no pod besides the guardian of what would be left."""
     return _back(member, Reason.CLAIM_UNDONE, f"node {node} takes no more pods", now)
@@ -62,10 +68,17 @@ def refused(member: Member, why: str, now: datetime) -> Plan:
     return _back(member, Reason.GUARDIAN_REFUSED, why, now)
 
 
-def unbound(member: Member, reason: Reason, why: str, now: datetime) -> Plan:
-    """The pod was let go and no node took it."""
+def kept_back(member: Member, why: str, now: datetime) -> Plan:
+    """The server does not let the pod go."""
     name = member.ticket.status.claimed_pod
-    return _back(member, reason, f"pod {name} was not bound: {why}", now)
+    return _back(member, Reason.CLAIM_UNDONE, f"pod {name} cannot be let go: {why}", now)
+
+
+def unbound(member: Member, reason: Reason, why: str, now: datetime) -> Plan:
+    """The pod was let go and the node did not take it; if that was not for want of room, others shall rather be tried."""
+    name = member.ticket.status.claimed_pod
+    at = clockwork.cut_off(now) if reason is Reason.NEVER_BOUND else None
+    return _back(member, reason, f"pod {name} was not bound: {why}", now, unbound_at=at)
 
 
 def _shared(member: Member, now: datetime) -> TicketStatus:
@@ -85,7 +98,9 @@ def _shared(member: Member, now: datetime) -> TicketStatus:
     return ticketstatus.reserved(ticket, heir, Reason.HELD, words, now)
 
 
-def _back(member: Member, reason: Reason, why: str, now: datetime) -> Plan:
+def _back(
+    member: Member, reason: Reason, why: str, now: datetime, *, unbound_at: datetime | None = None
+) -> Plan:
     ticket = member.ticket
     if member.firm:
         status = msgspec.structs.replace(
@@ -99,6 +114,8 @@ def _back(member: Member, reason: Reason, why: str, now: datetime) -> Plan:
         returns = reason not in (Reason.STOLEN, Reason.LOST) or bool(ticket.status.shared_by)
         home = ticket.status.node_name if returns else ""
         status = ticketstatus.pending(ticket, reason, why, now, home=home)
+    if unbound_at is not None:
+        status = msgspec.structs.replace(status, unbound_time=unbound_at)
     written = ticketstatus.report(ticket, status)
     step = written.stages[0][0]
     told = Notice(TICKETS, ticket, reason, why, EventType.WARNING, "GiveBack", step)

@@ -20,10 +20,11 @@ _SLOT = "pods"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A node and the pods on it."""
+    """A node, the pods on it, and those that have claimed a ticket there and are on their way."""
 
     node: Node
     pods: Collection[Pod] = field(default_factory=tuple)
+    coming: Collection[Pod] = field(default_factory=tuple)
 
 
 def needs_of(pod: Pod) -> dict[str, quantity.Quantity]:
@@ -57,18 +58,25 @@ def places(site: Site) -> int:
 
 def unsuited(pod: Pod, site: Site | None, *, beside: bool = False) -> str:
     """Says why the pod cannot be on the ticket's node, beside its guardian if that stays; nothing if it can."""
+    why = closed(pod, site)
+    return why if why or site is None else crowded(pod, site, beside=beside)
+
+
+def closed(pod: Pod, site: Site | None) -> str:
+    """Says why the node takes no such pod, whoever else is there; nothing if it does."""
     if site is None:
         return "its node is gone"
     for mismatch in scheduling.unsuited(pod.spec, site.node):
         return mismatch.message
-    return crowded(pod, site, beside=beside)
+    return ""
 
 
 def crowded(pod: Pod, site: Site, *, beside: bool) -> str:
-    """Says what the pods on the node have that this one needs; nothing if they leave it all."""
+    """Says what the pods on the node have, or will have, that this one needs; nothing if they leave it all."""
     demand = noderoom.demand_of(pod)
     if demand.ports:
-        for port in noderoom.room_of(site.node, site.pods).taken_ports(demand):
+        room = noderoom.room_of(site.node, (*site.pods, *site.coming))
+        for port in room.taken_ports(demand):
             return f"needs host port {port}, which is taken on node {site.node.metadata.name}"
     if beside and places(site) < 1:
         return (

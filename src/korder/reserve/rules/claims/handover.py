@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from korder.api import noderoom
 from korder.api.core import PODS, Pod
 from korder.api.meta import key_of
-from korder.api.plan import Create, Delete, EventType, Notice, Plan, Step
-from korder.api.reserve import ClaimReason, Reason, Ticket
-from korder.reserve.rules.claims import claimsteps, endings, fitting, stuck
+from korder.api.plan import Create, Delete, Notice, Plan, Step
+from korder.api.reserve import ClaimReason, Ticket
+from korder.reserve.rules.claims import claimsteps, endings, fitting, givingback, stuck
 from korder.reserve.rules.claims.members import NEVER, Member, Stage, beginning, is_marked, stage_of
 from korder.reserve.rules.claims.scene import Scene, age
 from korder.reserve.rules.tickets import guardian
@@ -40,8 +40,8 @@ def plan(scene: Scene) -> Plan:
             by_stage[stage].append((member, member.pod))
     for member, _ in by_stage[Stage.LOST]:
         turn.end(endings.lost(member, scene.now))
-    marked = turn.in_time(by_stage[Stage.MARKED])
-    queued = turn.in_time(by_stage[Stage.QUEUED], BEGIN_BEFORE_END)
+    marked = turn.welcome(turn.in_time(by_stage[Stage.MARKED]))
+    queued = turn.welcome(turn.in_time(by_stage[Stage.QUEUED], BEGIN_BEFORE_END))
     busy = turn.still_open(by_stage[Stage.OPEN]) + turn.unfinished(by_stage[Stage.BOUND])
     if marked:
         turn.advance(marked)
@@ -50,20 +50,6 @@ def plan(scene: Scene) -> Plan:
     elif queued:
         turn.begin(queued)
     return turn.plan()
-
-
-def refused(member: Member, message: str, now: datetime) -> Plan:
-    """What follows when the server does not take the guardian of what a pod would leave: the claim ends, and both are told."""
-    ending = endings.refused(member, message, now)
-    if member.pod is None:
-        return ending
-    why = f"{beginning(member.ticket)}cannot hold what the pod would leave over: {message}"
-    step = claimsteps.tell(member.pod, Reason.GUARDIAN_REFUSED, why, now, afresh=True)
-    notice = Notice(
-        PODS, member.pod, Reason.GUARDIAN_REFUSED, why, EventType.WARNING, "Waiting", step
-    )
-    told = Plan().then(step).tell(notice, *ending.notices)
-    return told.then(*(step for stage in ending.stages for step in stage))
 
 
 class _Turn:
@@ -87,9 +73,9 @@ class _Turn:
 
     def _give_up(self, given: Plan) -> None:
         """Writes what becomes of a pod, and after everything else what becomes of its ticket."""
-        about_pod, *about_ticket = given.stages
-        self._first += about_pod
-        self.end(Plan(tuple(about_ticket), given.notices))
+        *about_pod, about_ticket = given.stages
+        self._first += (step for stage in about_pod for step in stage)
+        self.end(Plan((about_ticket,), given.notices))
 
     def in_time(self, members: Members, before_end: timedelta = timedelta()) -> Members:
         """Those of the gated members who have time left; the others end."""
@@ -99,13 +85,19 @@ class _Turn:
             if ends > self._scene.now:
                 self._wake_at.append(ends)
                 left.append((member, pod))
-                continue
-            if is_marked(pod):
-                words = "The hand-over took too long; the pod looks for another ticket."
-                self._first.append(
-                    claimsteps.tell(pod, Reason.CLAIM_UNDONE, words, self._scene.now)
-                )
-            self.end(endings.too_late(member, self._scene.now))
+            else:
+                self._give_up(givingback.late(member, pod, self._scene.now))
+        return left
+
+    def welcome(self, members: Members) -> Members:
+        """Those of the gated members whom the node still takes; the others can go elsewhere, which a pinned pod cannot."""
+        left = []
+        for member, pod in members:
+            why = fitting.closed(pod, self._scene.site)
+            if why:
+                self._give_up(givingback.closed(member, pod, why, self._scene.now))
+            else:
+                left.append((member, pod))
         return left
 
     def still_open(self, members: Members) -> Members:
@@ -129,6 +121,7 @@ class _Turn:
             in_time = member.deadline > self._scene.now
             if heir is None or heir.spec.node_name or not in_time:
                 self._first += map(_end, () if member.keeps_guardian else member.firm)
+                self._first += self._news(member, pod)
                 self.end(endings.done(member, pod, self._scene.now))
                 continue
             self._wake_at.append(member.deadline)
@@ -142,10 +135,16 @@ class _Turn:
         members = self._with_places(members)
         heirless = [member for member, _ in members if member.is_swapped and member.heir is None]
         self._first += map(self._birth, heirless)
-        ready = [each for each in members if each[0] not in heirless]
+        ready = []
+        for member, pod in members:
+            if member.keeps_guardian:
+                self._open(member, pod)
+            elif member not in heirless:
+                ready.append((member, pod))
         room = self._scene.room()
         if ready and (ready[0][0].is_swapped or room.lacks(noderoom.demand_of(ready[0][1]))):
             self._mark(ready)
+            self._withdraw()
             self._second += (_end(each) for member, _ in ready for each in member.firm)
             return
         for member, pod in ready:
@@ -155,25 +154,25 @@ class _Turn:
                 self._open(member, pod)
 
     def _with_places(self, members: Members) -> Members:
-        """Those whose remainder finds a place in the node's count of pods; the others end before anything is lost."""
+        """Those who find a place beside the guardian that stays, if one does; the others end before anything is lost."""
         site = self._scene.site
         places = fitting.places(site) if site is not None else 0
         left = []
         for member, pod in sorted(members, key=lambda each: age(each[1])):
-            places -= member.is_swapped
-            if member.is_swapped and places < 0:
+            places -= bool(member.rest)
+            if member.rest and places < 0:
                 self.end(endings.crowded(member, self._scene.node, self._scene.now))
             else:
                 left.append((member, pod))
         return left
 
     def advance(self, members: Members) -> None:
-        """Takes a batch over the barrier once the last of its guardians is gone."""
+        """Takes a batch over the barrier once the last of its guardians is gone and nobody else is promised room."""
         strangers = [each for each in members if not self._is_known(*each)]
         standing = [each for member, _ in members for each in member.standing]
         self._mark(strangers)
         self._end_all(standing)
-        if not standing and not strangers:
+        if not self._withdraw() and not standing and not strangers:
             for member, pod in members:
                 self._open(member, pod)
 
@@ -182,6 +181,7 @@ class _Turn:
         for member, pod in members:
             if member.firm and not member.keeps_guardian and stuck.is_pushed_out(self._scene, pod):
                 self._mark([(member, pod)])
+                self._withdraw()
                 self._second += map(_end, member.firm)
                 return
         leaving = (each for member, _ in members for each in member.standing)
@@ -193,11 +193,19 @@ class _Turn:
         if heir is not None and guardian.is_gated(heir):
             self._first.append(claimsteps.open_guardian(heir))
         self._wake_at.append(member.deadline)
-        if claimsteps.told(pod) is not None and not is_marked(pod):
-            words = self._words(member.ticket)
-            self._second.append(
-                claimsteps.tell(pod, ClaimReason.CLAIMED, words, self._scene.now, bound=True)
-            )
+        self._second += self._news(member, pod)
+
+    def _news(self, member: Member, pod: Pod) -> list[Step]:
+        """What a pod has to know that was last told to wait."""
+        if claimsteps.told(pod) is None or is_marked(pod):
+            return []
+        return [self._claimed(member, pod, pod.status.nominated_node_name)]
+
+    def _claimed(self, member: Member, pod: Pod, node: str) -> Step:
+        words = self._words(member.ticket)
+        return claimsteps.tell(
+            pod, ClaimReason.CLAIMED, words, self._scene.now, bound=True, node=node
+        )
 
     def _birth(self, member: Member) -> Create:
         place = Place(self._scene.node, gated=True)
@@ -206,15 +214,21 @@ class _Turn:
         return Create(PODS, made)
 
     def _mark(self, members: Members) -> None:
+        """Promises the node; what an heir was promised before is first taken back, because to a new scheduler only a change is news."""
         node = self._scene.node if self._scene.settings.nominate else ""
         for member, pod in members:
-            words = self._words(member.ticket)
-            now = self._scene.now
-            self._first.append(
-                claimsteps.tell(pod, ClaimReason.CLAIMED, words, now, bound=True, node=node)
-            )
-            if member.heir is not None and member.heir.status.nominated_node_name != node:
-                self._first.append(claimsteps.nominate(member.heir, node))
+            heir = member.heir
+            self._first.append(self._claimed(member, pod, node))
+            if heir is not None and heir.status.nominated_node_name != node:
+                self._first.append(claimsteps.nominate(heir, node))
+            elif heir is not None and node and is_marked(pod):
+                self._first.append(claimsteps.nominate(heir, ""))
+
+    def _withdraw(self) -> bool:
+        """Takes back what other tickets are promised here, and says whether there was any; they are promised it again afterwards."""
+        promised = self._scene.promised()
+        self._first += (claimsteps.nominate(each, "") for each in promised)
+        return bool(promised)
 
     def _is_known(self, member: Member, pod: Pod) -> bool:
         """Says whether the scheduler that is at work now knows of the nominations."""

@@ -5,6 +5,8 @@ ticket without owners is for the pods of its own namespace, and so is an entry t
 account or a label of the same name somewhere else in the cluster is somebody else.
 """
 
+from collections.abc import Iterable
+
 from korder.api import selector
 from korder.api.core import Pod
 from korder.api.reserve import Owner, Ticket
@@ -18,6 +20,17 @@ def may_claim(ticket: Ticket, pod: Pod) -> bool:
     if not ticket.spec.owners:
         return pod.metadata.namespace == home
     return any(_covers(owner, pod, home) for owner in ticket.spec.owners)
+
+
+def labels_asked_for(tickets: Iterable[Ticket]) -> frozenset[str]:
+    """The keys of all labels of pods that decide who may claim."""
+    selectors = (owner.pod_selector for ticket in tickets for owner in ticket.spec.owners)
+    return frozenset(
+        key
+        for each in selectors
+        if each is not None
+        for key in (*each.match_labels, *(one.key for one in each.match_expressions))
+    )
 
 
 def _covers(owner: Owner, pod: Pod, home: str) -> bool:

@@ -9,6 +9,7 @@ from korder.api.core import Pod
 from korder.api.noderoom import NodeRoom
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.members import NEVER, Member
+from korder.reserve.rules.tickets import guardian
 from korder.reserve.rules.tickets.guardian import Options
 
 
@@ -37,6 +38,15 @@ class Scene:
         if self.site is None:
             return NodeRoom({}, {}, {})
         return noderoom.room_of(self.site.node, self.site.pods)
+
+    def promised(self) -> list[Pod]:
+        """Guardians of other tickets that are promised room which is still in use.
+
+        The scheduler counts it twice, and a pod that is handed other room would not fit.
+        """
+        ours = {each.metadata.uid for member in self.members for each in member.guardians}
+        there = self.site.pods if self.site is not None else ()
+        return [pod for pod in there if guardian.is_gated(pod) and pod.metadata.uid not in ours]
 
 
 def age(pod: Pod) -> tuple[datetime, str]:

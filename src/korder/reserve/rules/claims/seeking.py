@@ -6,7 +6,7 @@ controller keeps the shelves as an index, so that ten thousand tickets do not co
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -19,6 +19,8 @@ from korder.reserve.rules.claims.requests import Request
 
 LATEST = datetime.max.replace(tzinfo=UTC)
 """Stands for an instant that nobody has said."""
+FAILED_FOR = timedelta(hours=1)
+"""How long others come before a ticket whose node did not take a pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,12 @@ def is_in_time(ticket: Ticket, now: datetime) -> bool:
     """Says whether the time of a ticket is not over."""
     ends = ticket.status.expiration_time
     return ends is None or ends > now
+
+
+def has_failed(ticket: Ticket, now: datetime) -> bool:
+    """Says whether the ticket's node lately did not take a pod, for reasons that only the scheduler knows."""
+    last = ticket.status.unbound_time
+    return last is not None and now < last + FAILED_FOR
 
 
 def is_claiming(ticket: Ticket) -> bool:

@@ -25,6 +25,8 @@ class Wait:
     message: str
     is_crowded: bool = False
     """Whether a pod that goes from some node would help."""
+    is_short: bool = False
+    """Whether a ticket that the pod could share is on its way to another one, and can be claimed again in a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,16 @@ class Judged:
     """What was found out about the free tickets that are for a pod.
 
     Attributes:
-        free: All of them, and what is left of each.
+        free: The first of each kind, and what is left of it.
         some_suit: Whether the pod could have had one, had others not taken it.
         is_crowded: Whether other pods on the nodes keep it from one.
+        is_shared: Whether one that it could share is on its way to another pod.
     """
 
     free: Collection[tuple[Ticket, Resources]]
     some_suit: bool
     is_crowded: bool
+    is_shared: bool = False
 
 
 def why(seeker: Seeker, market: Market, judged: Judged) -> Wait:
@@ -58,9 +62,10 @@ def why(seeker: Seeker, market: Market, judged: Judged) -> Wait:
             f"Order {first} is closed until as many tickets as its minAvailable are held.",
         )
     if not judged.free or judged.some_suit:
-        return Wait(ClaimReason.NONE_FREE, f"All of {what} are taken or hold nothing yet.")
+        none_free = _none_free(seeker.request, market.namespace)
+        return Wait(ClaimReason.NONE_FREE, none_free, is_short=judged.is_shared)
     nearest = _nearest(seeker.pod, judged.free, market)
-    return Wait(ClaimReason.NONE_FITS, nearest, judged.is_crowded)
+    return Wait(ClaimReason.NONE_FITS, nearest, judged.is_crowded, judged.is_shared)
 
 
 def _wanted(seeker: Seeker, market: Market) -> Iterator[Ticket]:
@@ -98,17 +103,36 @@ def _missing(request: Request, market: Market) -> str:
     names = {order.metadata.name for order in market.orders}
     if request.order is not None:
         order = Key(home, request.order.name)
-        is_there = order.name in names
-        return f"Order {order} has no such ticket." if is_there else f"There is no order {order}."
-    if not names and not market.tickets:
+        if order.name not in names:
+            return f"There is no order {order}."
+        what = "ticket now" if _means_any(request) else "such ticket"
+        return f"Order {order} has no {what}."
+    if request.ticket:
+        ended = [each for each in market.tickets if each.metadata.name == request.ticket]
+        named = Key(home, request.ticket)
+        if not ended:
+            return f"There is no ticket {named}."
+        return f"Ticket {named} has ended ({ended[0].status.phase})."
+    if _means_any(request) and not names and not market.tickets:
         return f"There are no orders in namespace {home}."
     return f"There is none of {_words(request, home)}."
+
+
+def _means_any(request: Request) -> bool:
+    """Says whether every ticket would do, be it of one order."""
+    return not request.ticket and not request.group and not request.labels.requirements
+
+
+def _none_free(request: Request, home: str) -> str:
+    if request.ticket:
+        return f"Ticket {Key(home, request.ticket)} is taken or holds nothing yet."
+    return f"All of {_words(request, home)} are taken or hold nothing yet."
 
 
 def _words(request: Request, home: str) -> str:
     """What is asked for, in words."""
     if request.ticket:
-        return f"the tickets named {home}/{request.ticket}"
+        return f"ticket {home}/{request.ticket}"
     what = f"the tickets of group {request.group}" if request.group else "the tickets"
     if request.labels.requirements:
         what = f"{what} labelled {request.labels}"
