@@ -16,6 +16,7 @@ from korder.api.plan import Create, Delete, Notice, Patch, Plan, Step
 from korder.api.reserve import ORDERS, TICKETS, Order, Ticket, TicketPhase
 from korder.reserve.rules.daemons import daemonplan
 from korder.reserve.rules.orders import orderbooks, orderend, orderplan
+from korder.reserve.rules.orders.granting import Granting, freely
 from korder.testing.builders import Builder, NodeBuilder
 
 START = datetime(2026, 1, 5, 0, 0, 30, tzinfo=UTC)
@@ -45,6 +46,8 @@ class Desk:
         self.rivals: dict[str, list[str]] = {}
         """Who else books on a node, in DaemonSet mode."""
         self.wake_at: datetime | None = None
+        self.granting: Granting = freely
+        """Who says which tickets may be made."""
 
     @property
     def order(self) -> Order:
@@ -80,7 +83,7 @@ class Desk:
         order, tickets = self.order, tuple(self.tickets.values())
         if not order.spec.daemon_set:
             picture = orderbooks.Picture(
-                order, tickets, self.now, self._taken, tuple(self.gone.values())
+                order, tickets, self.now, self._taken, tuple(self.gone.values()), self.granting
             )
             return orderplan.plan(picture)
         nodes = [node.build() for node in self.nodes.values()]

@@ -328,6 +328,20 @@ def test_an_order_that_changes_its_mode_changes_its_tickets() -> None:
     assert sorted(desk.tickets) == ["o-n0", "o-n1", "o-n2"]
 
 
+@pytest.mark.parametrize("pinned", [{}, {"nodeName": "n1"}], ids=["anywhere", "on a node"])
+def test_the_tickets_of_replicas_go_as_such_and_none_is_taken_for_that_of_a_node(
+    pinned: dict[str, JSON],
+) -> None:
+    desk = Desk(an_order("o", 2).but({"spec": {"template": {"spec": pinned}}}))
+    desk.nodes = {"n1": a_node("n1")}
+    desk.settle()
+    desk.edit({"daemonSet": True})
+    desk.settle()
+    assert list(desk.tickets) == ["o-n1"]
+    told = [notice.note for notice in desk.notices if notice.reason == "TicketsDeleted"]
+    assert told == ["deleted 2 tickets (o-0, o-1): they are of no node"]
+
+
 def test_an_order_that_goes_back_to_replicas_gets_them_again() -> None:
     desk = Desk(an_order("o", 2))
     desk.nodes = {"n0": a_node("n0")}
@@ -375,3 +389,84 @@ def test_each_eligible_node_has_exactly_one_ticket(
         assert len(set(booked)) == len(booked)
         assert eligible <= set(booked)
         assert {desk.tickets[each].spec.node_name for each in desk.free} <= eligible
+
+
+def a_window_to_come(count: int) -> Desk:
+    """Of a Scheduled order whose guardians have their room, and whose time has not come."""
+    strategy: JSON = {"type": "Scheduled", "schedule": "0 6 * * *", "leadTime": "1h"}
+    desk = a_desk(count, strategy=strategy, template={"spec": {"duration": "30m"}})
+    desk.at("05:30")
+    guarded_ahead(desk)
+    return desk
+
+
+def guarded_ahead(desk: Desk) -> None:
+    for _ in range(10):
+        if not desk.turn():
+            return
+        for name in desk.names(TicketPhase.PENDING):
+            desk.become(name, TicketPhase.PENDING, reason="Scheduled")
+    raise AssertionError("it never comes to rest")
+
+
+def test_before_its_window_opens_an_order_waits_for_that_and_not_for_tickets() -> None:
+    desk = a_window_to_come(2)
+    assert condition(desk, "Ready") == (
+        "False",
+        "BetweenWindows",
+        "the next window opens at 2026-01-05T06:00:00Z",
+    )
+    assert desk.order.status.desired_replicas == 2
+    desk.at("06:00")
+    desk.settle(hold=False)
+    assert condition(desk, "Ready")[1] == "TicketsWait"
+    desk.settle()
+    assert condition(desk, "Ready")[0] == "True"
+
+
+def test_a_new_template_takes_the_room_of_a_window_to_come_from_a_few_nodes_at_a_time() -> None:
+    """A guardian that is there by its lead time holds room, though its ticket is still Pending."""
+    desk = a_window_to_come(20)
+    desk.edit(CPU)
+    desk.turn()
+    assert len(desk.tickets) == 18
+    turns_of_new_ones_without_room(desk)
+    assert len([each for each in desk.tickets.values() if each.status.reason == "Scheduled"]) == 18
+    assert condition(desk, "Progressing")[1] == "RolloutBlocked"
+
+
+def turns_of_new_ones_without_room(desk: Desk) -> None:
+    for _ in range(10):
+        for name, ticket in desk.tickets.items():
+            if ticket.spec.requests["cpu"] == "2":
+                desk.become(name, TicketPhase.PENDING, reason="Unschedulable", message="full")
+        if not desk.turn():
+            return
+    raise AssertionError("it never comes to rest")
+
+
+def test_a_node_that_had_no_room_before_does_not_stop_a_roll_out() -> None:
+    """S36: a node without room leaves only its own ticket Pending."""
+    desk = a_desk(4)
+    desk.become("o-n0", TicketPhase.PENDING, reason="Unschedulable", message="full")
+    desk.settle(hold=False)
+    desk.edit(CPU)
+    least = 3
+    for _ in range(100):
+        if not desk.turn():
+            break
+        least = min(least, len(desk.names(TicketPhase.RESERVED)))
+        for name in desk.names(TicketPhase.PENDING):
+            phase = TicketPhase.PENDING if name == "o-n0" else TicketPhase.RESERVED
+            desk.become(name, phase, reason="Unschedulable")
+    assert {each.spec.requests["cpu"] for each in desk.tickets.values()} == {"2"}
+    assert least == 2
+    assert condition(desk, "Progressing")[1] == "Settled"
+
+
+def test_one_template_after_the_other_without_room_takes_no_more_than_one_wave() -> None:
+    desk = a_desk(4)
+    for cpu in ("2", "3", "4"):
+        desk.edit({"template": {"spec": {"resources": {"requests": {"cpu": cpu}}}}})
+        turns_without_room(desk)
+        assert len(desk.names(TicketPhase.RESERVED)) == 3

@@ -129,6 +129,23 @@ async def test_an_order_goes_after_its_tickets_and_its_successor_adopts_nothing(
         assert await names(cluster) == {"o-7"}
 
 
+async def test_an_order_that_is_gone_is_forgotten(clock: Clock) -> None:
+    """Who makes and deletes orders all day does not fill the manager's memory, nor does who owns tickets in another way."""
+    controllers: list[Orders] = []
+    foreign = {"apiVersion": "example.com/v1", "kind": "Flow", "name": "f", "uid": "flow-uid"}
+    owned: JSON = {"metadata": {"ownerReferences": [{**foreign, "controller": True}]}}
+    async with office(clock, lambda m: controllers.append(Orders(m)), Keeper) as cluster:
+        await cluster.put(an_order("o", 2), a_ticket("t").but(owned))
+        await ready(cluster, 2)
+        await cluster.delete(TICKETS, "t")
+        await cluster.delete(ORDERS, "o")
+        await cluster.gone(ORDERS, "o")
+        await cluster.gone(TICKETS, "t")
+        await cluster.pass_time(1)
+        (orders,) = controllers
+        assert (orders._trusted, orders._gone) == (set(), {})
+
+
 async def test_a_claim_that_ends_within_a_breath_is_replaced_all_the_same(clock: Clock) -> None:
     """S16: with no time to live the ticket is gone before the order looks; that is a claim, and no loss."""
     async with office(clock, *PARTS) as cluster:

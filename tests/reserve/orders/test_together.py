@@ -1,5 +1,6 @@
 """Orders with the real ticket controller, guardians, scheduler and nodes: what users see (S1, S2, S4, S36)."""
 
+import pytest
 from tests.reserve.scene import Scene, scene
 
 from korder.api.core import NAMESPACES, PODS
@@ -74,6 +75,29 @@ async def test_a_template_rolls_out_only_as_far_as_there_is_room(clock: Clock) -
         await cluster.gone(TICKETS, old.metadata.name)
         (new,) = await reserved(cluster)
         assert new.spec.requests["cpu"] == "2"
+
+
+@pytest.mark.parametrize("lead", ["0s", "30s"])
+@pytest.mark.parametrize("policy", ["Never", "OnClaim", "Always"])
+async def test_a_pool_whose_tickets_are_held_from_firing_to_firing_has_no_gap(
+    clock: Clock, policy: str, lead: str
+) -> None:
+    """Rules 1 and 5: their clock starts at the firing, and what ends with the next one is replaced by it."""
+    strategy: JSON = {
+        "type": "Recurring",
+        "schedule": "*/5 * * * *",
+        "refreshPolicy": policy,
+        "leadTime": lead,
+    }
+    async with scene(clock, *PARTS, nodes=1) as cluster:
+        order = asking("o", "100m", replicas=4, strategy=strategy)
+        await cluster.put(order.but({"spec": {"template": {"spec": {"duration": "5m"}}}}))
+        await cluster.pass_time(300)
+        for _ in range(3):
+            await cluster.pass_time(305 - clock.now().timestamp() % 300)
+            assert len(await reserved(cluster)) == 4
+            await cluster.pass_time(150)
+            assert len(await reserved(cluster)) == 4
 
 
 async def test_a_daemonset_order_holds_room_on_each_node_for_as_long_as_it_stands(

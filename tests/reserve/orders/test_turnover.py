@@ -10,6 +10,8 @@ from korder.api.reserve import (
     AfterUse,
     TicketPhase,
 )
+from korder.reserve.rules.orders.granting import Grant
+from korder.reserve.rules.tickets import clockwork
 from korder.testing.builders import an_order
 
 CPU: dict[str, JSON] = {"template": {"spec": {"resources": {"requests": {"cpu": "2"}}}}}
@@ -126,6 +128,27 @@ def test_without_replacement_only_more_than_ever_issues_more() -> None:
 
 
 @pytest.mark.parametrize("policy", ["OnClaim", "Always"])
+def test_who_wants_no_more_replacements_keeps_what_is_there(policy: str) -> None:
+    """Table 1.8: a policy says what the ends to come bring; only fewer replicas take tickets away (rule 18)."""
+    desk = a_desk(3, policy)
+    for name in ("o-0", "o-1"):
+        desk.become(name, TicketPhase.CLAIMED)
+        desk.settle()
+    desk.edit({"strategy": {"refreshPolicy": "Never"}})
+    desk.settle()
+    assert len(desk.free) == 3
+    desk.become(desk.free[0], TicketPhase.CLAIMED)
+    desk.settle()
+    assert len(desk.free) == 2
+    desk.edit({"replicas": 4})
+    desk.settle()
+    assert len(desk.free) == 3
+    desk.edit({"replicas": 3})
+    desk.settle()
+    assert desk.free == []
+
+
+@pytest.mark.parametrize("policy", ["OnClaim", "Always"])
 def test_a_pool_grows_again_after_it_was_scaled_down(policy: str) -> None:
     desk = a_desk(5, policy)
     for replicas in (2, 5, 3, 4):
@@ -196,6 +219,24 @@ def test_a_roll_out_without_room_keeps_the_old_tickets_and_says_so() -> None:
     assert condition(desk, "Progressing")[:2] == ("False", "Settled")
 
 
+@pytest.mark.parametrize("ahead", [False, True], ids=["a roll-out", "a window ahead of its time"])
+def test_a_quota_without_room_is_told_once_while_it_lasts(*, ahead: bool) -> None:
+    """Rule 7: also if enough tickets can be claimed meanwhile, or none can be yet."""
+    desk = a_desk(2)
+    if ahead:
+        strategy: JSON = {"type": "Scheduled", "schedule": "0 1 * * *", "leadTime": "2h"}
+        desk = Desk(an_order("o", 2).but({"spec": {"strategy": strategy}}))
+    desk.granting = lambda wanted: Grant((), short="quota q: no room" if wanted else "")
+    desk.edit({"template": {"metadata": {"labels": {"app": "web"}}}})
+    for _ in range(3):
+        desk.settle()
+        desk.pass_time(minutes=1)
+    assert [each.note for each in desk.notices if each.reason == "QuotaExceeded"] == [
+        "quota q: no room"
+    ]
+    assert "quota q: no room" in condition(desk, "Progressing")[2]
+
+
 def test_a_claim_in_the_middle_of_a_roll_out_is_replaced_once() -> None:
     desk = a_desk(4)
     desk.edit(CPU)
@@ -220,6 +261,62 @@ def test_firings_renew_unclaimed_tickets_make_before_break() -> None:
     assert len(desk.free) == 4
     assert set(desk.free).isdisjoint({f"o-{number}" for number in range(4)})
     assert "o-0" in desk.tickets
+
+
+@pytest.mark.parametrize("paused", [False, True], ids=["slept through", "in a pause"])
+def test_a_firing_for_which_it_is_too_late_renews_nothing(*, paused: bool) -> None:
+    """What is made later on, for a new template, belongs to the firing that was acted on."""
+    strategy = {"type": "Recurring", "refreshPolicy": "Always", "schedule": "0 * * * *"}
+    desk = Desk(an_order("o", 2).but({"spec": {"strategy": strategy}}))
+    desk.settle()
+    desk.at("01:00")
+    desk.settle()
+    renewed, acted_on = desk.free, desk.now
+    if paused:
+        desk.edit({"paused": True})
+        desk.settle()
+    desk.at("02:30")
+    desk.edit({"paused": False})
+    desk.settle()
+    assert desk.free == renewed
+    desk.edit(CPU)
+    desk.settle()
+    assert [clockwork.starts_at(desk.tickets[name]) for name in desk.free] == [acted_on] * 2
+    rolled = desk.free
+    desk.at("03:00")
+    desk.settle()
+    assert set(desk.free).isdisjoint(rolled)
+    assert [clockwork.starts_at(desk.tickets[name]) for name in desk.free] == [desk.now] * 2
+
+
+def test_a_crash_at_a_firing_forgets_no_renewal() -> None:
+    strategy = {"type": "Recurring", "refreshPolicy": "Always", "schedule": "0 * * * *"}
+    desk = Desk(an_order("o", 2).but({"spec": {"strategy": strategy}}))
+    desk.settle()
+    before = desk.free
+    desk.at("01:00")
+    desk.turn(most=1)
+    desk.at("01:30")
+    desk.settle()
+    assert set(desk.free).isdisjoint(before)
+
+
+def test_a_pool_makes_no_ticket_whose_time_is_over() -> None:
+    """One whose clock began at a firing long ago would end at once, and be made again without end."""
+    strategy = {"type": "Recurring", "refreshPolicy": "OnClaim", "schedule": "0 * * * *"}
+    template = {"spec": {"duration": "20m"}}
+    desk = Desk(an_order("o", 1).but({"spec": {"strategy": strategy, "template": template}}))
+    desk.at("01:00")
+    desk.settle()
+    desk.at("01:50")
+    desk.edit({"replicas": 3})
+    desk.settle()
+    desk.edit({"strategy": {"refreshPolicy": "Always"}, **CPU})
+    desk.settle()
+    assert [clockwork.starts_at(desk.tickets[name]) for name in desk.free] == [None] * 3
+    desk.at("02:00")
+    desk.settle()
+    assert [clockwork.starts_at(desk.tickets[name]) for name in desk.free] == [desk.now] * 3
 
 
 def test_a_changed_duration_is_patched_in_place() -> None:

@@ -12,6 +12,7 @@ from korder.api import instant
 from korder.api.meta import JSON
 from korder.api.reserve import SCHEDULED_TIME_ANNOTATION, TicketPhase
 from korder.reserve.rules.orders import schedule as cron
+from korder.reserve.rules.tickets import clockwork
 from korder.testing.builders import an_order
 
 
@@ -77,6 +78,61 @@ def test_lead_time_places_tickets_before_their_window() -> None:
     assert len(desk.order.status.pools) == 1
 
 
+def ready(desk: Desk) -> tuple[str, str, str]:
+    found = next(each for each in desk.order.status.conditions if each.type == "Ready")
+    return found.status.value, found.reason, found.message
+
+
+def test_a_roll_out_in_the_lead_time_keeps_the_old_tickets_until_the_new_ones_have_room() -> None:
+    """Rule 7: a guardian holds room for a ticket that is still Pending, because its time has not come."""
+    desk = a_desk("0 6 * * *", "30m", leadTime="1h")
+    desk.at("05:30")
+    desk.settle(hold=False)
+    old = list(desk.tickets)
+    for name in old:
+        desk.become(name, TicketPhase.PENDING, reason="Scheduled")
+    desk.edit({"template": {"spec": {"resources": {"requests": {"cpu": "2"}}}}})
+    desk.settle(hold=False)
+    (new,) = set(desk.tickets) - set(old)
+    desk.become(new, TicketPhase.PENDING, reason="Unschedulable")
+    desk.settle(hold=False)
+    assert set(desk.tickets) == {*old, new}
+    desk.become(new, TicketPhase.PENDING, reason="Scheduled")
+    desk.turn()
+    assert len(set(desk.tickets) & set(old)) == 1
+
+
+def test_an_order_is_as_ready_as_the_windows_that_are_open() -> None:
+    """Nobody can claim a ticket before its window opens, so nothing is wrong while it waits."""
+    desk = a_desk("0 * * * *", "30m", leadTime="45m")
+    desk.settle()
+    desk.at("00:10")
+    desk.settle()
+    assert windows(desk) == ["00:00"]
+    desk.at("00:15")
+    desk.settle(hold=False)
+    assert windows(desk) == ["00:00", "01:00"]
+    assert ready(desk)[:2] == ("True", "AllHeld")
+    desk.at("00:30")
+    for name in desk.names(TicketPhase.RESERVED):
+        desk.become(name, TicketPhase.EXPIRED)
+    desk.settle(hold=False)
+    soon = "the next window opens at 2026-01-05T01:00:00Z"
+    assert ready(desk) == ("False", "BetweenWindows", soon)
+    desk.at("01:00")
+    desk.settle(hold=False)
+    assert ready(desk)[:2] == ("False", "TicketsWait")
+    desk.settle()
+    assert ready(desk)[0] == "True"
+
+
+def test_a_paused_order_promises_no_window() -> None:
+    desk = a_desk("0 * * * *", "30m")
+    desk.edit({"paused": True})
+    desk.settle()
+    assert ready(desk) == ("False", "BetweenWindows", "no window opens while the order is paused")
+
+
 @pytest.mark.parametrize(
     ("down", "made", "missed"),
     [
@@ -128,6 +184,22 @@ def test_a_firing_is_told_of_although_its_tickets_could_not_be_made() -> None:
     desk.settle()
     assert len(desk.made) == 2
     assert told(desk, "Fired") == ["fired for 2026-01-05T01:00:00Z"]
+
+
+def test_a_firing_that_only_a_new_schedule_has_was_not_missed() -> None:
+    """The order did not fire then; what was due by its old schedule and nobody acted on was missed all the same."""
+    desk = a_desk("0 1 * * *", "30m")
+    desk.settle()
+    desk.at("12:00")
+    desk.settle()
+    desk.notices.clear()
+    desk.edit({"strategy": {"schedule": "0 8 * * *"}})
+    desk.settle()
+    assert told(desk, "FiringMissed") == []
+    desk.at("2026-01-06T09:00:00Z")
+    desk.edit({"replicas": 3})
+    desk.settle()
+    assert len(told(desk, "FiringMissed")) == 1
 
 
 def test_a_window_that_is_over_is_not_opened() -> None:
@@ -183,6 +255,26 @@ def test_with_lead_time_the_old_window_is_retired_when_the_new_one_opens() -> No
     desk.at("01:00")
     desk.settle()
     assert len(desk.free) == 2
+
+
+@pytest.mark.parametrize(
+    "edit", [{"strategy": {"schedule": "30 9 * * *"}}, {}], ids=["edit", "next"]
+)
+def test_a_window_that_goes_before_its_time_is_told_as_such(edit: dict[str, JSON]) -> None:
+    desk = a_desk("0,30 10 * * *", "1h", leadTime="20m", overlapPolicy="Replace")
+    desk.at("09:40")
+    desk.settle()
+    desk.edit(edit)
+    desk.settle()
+    desk.at("10:30")
+    desk.settle()
+    (said,) = told(desk, "TicketsDeleted")
+    assert said.endswith(
+        "their window goes: another has followed it, or the schedule has it no more"
+    )
+    desk.edit({"replicas": 0})
+    desk.settle()
+    assert all("more than wanted" in each for each in told(desk, "TicketsDeleted")[1:])
 
 
 def test_a_schedule_that_says_nothing_is_a_failure_and_touches_no_ticket() -> None:
@@ -241,6 +333,19 @@ def test_a_paused_order_opens_nothing_and_makes_up_for_it_in_time() -> None:
     assert len(desk.free) == 2
 
 
+def test_a_firing_in_a_pause_was_not_missed() -> None:
+    desk = a_desk("0 1 * * *", "1h")
+    desk.edit({"paused": True})
+    desk.settle()
+    desk.at("01:00")
+    desk.settle()
+    desk.pass_time(minutes=30)
+    desk.edit({"paused": False})
+    desk.settle()
+    assert desk.free == []
+    assert told(desk, "FiringMissed") == []
+
+
 def test_a_standing_pool_with_gaps_is_warned_about_once() -> None:
     """Rule 5."""
     strategy = {"type": "Recurring", "schedule": "0 */6 * * *"}
@@ -250,8 +355,66 @@ def test_a_standing_pool_with_gaps_is_warned_about_once() -> None:
     desk.hold()
     desk.settle()
     assert told(desk, "GapBetweenTickets") == [
-        "tickets are held for 120m, but renewed only every 6h"
+        "tickets are held for 120m, but those of 2026-01-05T06:00:00Z are replaced only after 6h"
     ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "schedule", "duration", "gap"),
+    [
+        pytest.param("Always", "0 * * * *", "90m", "", id="renewed before they end"),
+        pytest.param("OnClaim", "0 * * * *", "90m", "01:00:00Z are replaced only after 120m"),
+        pytest.param("Never", "0 * * * *", "90m", "01:00:00Z are replaced only after 120m"),
+        pytest.param("Never", "0 * * * *", "120m", "", id="they end with a firing"),
+        pytest.param("Always", "0 9-17 * * *", "90m", "17:00:00Z are replaced only after 16h"),
+        pytest.param("OnClaim", "0 9-17 * * *", "1h", "17:00:00Z are replaced only after 16h"),
+        pytest.param("OnClaim", "0 9-17 * * *", "16h", "09:00:00Z are replaced only after 24h"),
+    ],
+)
+def test_a_gap_after_any_of_the_coming_firings_is_warned_about(
+    policy: str, schedule: str, duration: str, gap: str
+) -> None:
+    """Rule 5; only with Always are tickets replaced by a firing before they have ended."""
+    strategy = {"type": "Recurring", "schedule": schedule, "refreshPolicy": policy}
+    template = {"spec": {"duration": duration}}
+    desk = Desk(an_order("o", 1).but({"spec": {"strategy": strategy, "template": template}}))
+    desk.settle()
+    assert "".join(told(desk, "GapBetweenTickets")).partition("2026-01-05T")[2] == gap
+
+
+@pytest.mark.parametrize("paused", [False, True], ids=["at once", "after a pause"])
+@pytest.mark.parametrize("policy", ["Never", "OnClaim", "Always"])
+def test_a_standing_pool_that_is_made_within_the_lead_time_does_not_wait_for_the_firing(
+    policy: str, *, paused: bool
+) -> None:
+    """Rule 5: the pool is made at creation; with Always the firing that is near renews it in its own time."""
+    strategy: JSON = {"type": "Recurring", "schedule": "0 * * * *", "leadTime": "45m"}
+    strategy = {**strategy, "refreshPolicy": policy}
+    desk = Desk(an_order("o", 2).but({"spec": {"strategy": strategy, "paused": paused}}))
+    desk.pass_time(minutes=20)
+    desk.settle(hold=False)
+    desk.edit({"paused": False})
+    desk.settle(hold=False)
+    assert desk.free == ["o-0", "o-1"]
+    assert [clockwork.starts_at(each) for each in desk.tickets.values()] == [None, None]
+    assert desk.wake_at == START.replace(hour=1, second=0)
+    desk.at("01:00")
+    desk.settle()
+    assert desk.free == (["o-2", "o-3"] if policy == "Always" else ["o-0", "o-1"])
+    desk.at("01:15")
+    desk.settle()
+    assert desk.order.status.last_schedule_time == START.replace(hour=2, second=0)
+
+
+@pytest.mark.parametrize("kind", ["Scheduled", "Recurring"])
+def test_a_paused_order_tells_of_the_next_firing_however_near(kind: str) -> None:
+    strategy: JSON = {"type": kind, "schedule": "0 * * * *", "leadTime": "90m"}
+    desk = Desk(an_order("o", 1).but({"spec": {"strategy": strategy, "paused": True}}))
+    for hour in (1, 2, 3):
+        desk.settle()
+        assert desk.order.status.next_schedule_time == START.replace(hour=hour, second=0)
+        assert desk.wake_at == desk.order.status.next_schedule_time
+        desk.at(f"{hour:02}:00")
 
 
 def starts(desk: Desk, name: str) -> datetime:
@@ -311,6 +474,26 @@ def test_no_more_windows_are_opened_ahead_than_a_status_can_hold() -> None:
     assert len(desk.order.status.pools) == 1000
     assert desk.order.status.last_schedule_time == firings[-1] + timedelta(minutes=1)
     assert [notice.reason for notice in desk.notices] == ["Fired"]
+
+
+@pytest.mark.parametrize(("lead", "last"), [("0s", 4), ("90m", 5)])
+@pytest.mark.parametrize("kind", ["Scheduled", "Recurring"])
+def test_a_clock_that_was_a_month_ahead_swallows_no_firing(kind: str, lead: str, last: int) -> None:
+    strategy: JSON = {"type": kind, "schedule": "0 * * * *", "leadTime": lead}
+    template: JSON = {"spec": {"duration": "30m"}}
+    desk = Desk(an_order("o", 2).but({"spec": {"strategy": strategy, "template": template}}))
+    desk.settle()
+    desk.pass_time(days=30)
+    desk.settle()
+    desk.pass_time(days=-30)
+    desk.settle()
+    desk.notices.clear()
+    for hour in (1, 2, 3, 4):
+        desk.at(f"{hour:02}:00")
+        desk.settle()
+    fired = [f"fired for 2026-01-05T{hour:02}:00:00Z" for hour in range(last - 2, last + 1)]
+    assert told(desk, "Fired")[-3:] == fired
+    assert len(set(told(desk, "Fired"))) == len(told(desk, "Fired"))
 
 
 def test_a_longer_lead_time_opens_what_is_now_near() -> None:
@@ -389,6 +572,35 @@ def test_an_edit_within_lead_time_opens_nothing_twice() -> None:
     assert not told(desk, "FiringMissed")
 
 
+@pytest.mark.parametrize("resumed", ["09:40", "09:48"])
+def test_a_schedule_edited_within_its_lead_time_and_paused_loses_no_firing(resumed: str) -> None:
+    """A firing that comes while the order is paused is made up for within the deadline, whatever was near before."""
+    desk = a_desk("0 10 * * *", "1h", leadTime="1h")
+    desk.at("09:30")
+    desk.settle()
+    desk.edit({"paused": True, "strategy": {"schedule": "45 9 * * *"}})
+    desk.settle()
+    desk.at(resumed)
+    desk.settle()
+    desk.edit({"paused": False})
+    desk.settle()
+    assert windows(desk) == ["09:45"]
+
+
+def test_a_pause_within_lead_time_opens_nothing_twice() -> None:
+    desk = a_desk("0 * * * *", "30m", leadTime="1h")
+    desk.at("00:31")
+    desk.settle()
+    assert windows(desk) == ["01:00"]
+    for clock, paused in (("00:40", True), ("00:45", False), ("00:50", True), ("01:10", False)):
+        desk.at(clock)
+        desk.edit({"paused": paused})
+        desk.settle()
+    assert windows(desk) == ["01:00", "02:00"]
+    assert len(desk.made) == 4
+    assert not told(desk, "FiringMissed")
+
+
 def test_a_shorter_lead_time_and_another_schedule_at_once() -> None:
     desk = a_desk("0 10 * * *", "1h", leadTime="1h")
     desk.at("09:05")
@@ -430,6 +642,7 @@ happenings = st.tuples(
     st.integers(0, 70),
     st.none() | st.sampled_from(SCHEDULES),
     st.none() | st.sampled_from(sorted(LEADS)),
+    st.booleans(),
     st.none() | st.integers(0, 4),
 )
 
@@ -437,18 +650,18 @@ happenings = st.tuples(
 @settings(max_examples=80)
 @given(history=st.lists(happenings, max_size=8))
 def test_whatever_is_edited_each_firing_that_is_near_has_its_one_window(
-    history: list[tuple[int, str | None, str | None, int | None]],
+    history: list[tuple[int, str | None, str | None, bool, int | None]],
 ) -> None:
-    """Rule 4: also if a turn is broken off after any of its steps."""
+    """Rule 4: also if a turn is broken off after any of its steps, and after a pause."""
     desk = a_desk(SCHEDULES[0], "30m", leadTime="0s")
     desk.settle()
-    for minutes, schedule, lead, steps in history:
+    for minutes, schedule, lead, paused, steps in history:
         desk.pass_time(minutes=minutes)
         said: dict[str, JSON] = {}
         said |= {"schedule": schedule} if schedule else {}
         said |= {"leadTime": lead} if lead else {}
-        if said:
-            desk.edit({"strategy": said})
+        if said or paused != desk.order.spec.paused:
+            desk.edit({"strategy": said, "paused": paused})
         if steps is not None:
             desk.turn(most=steps)
         over = [
@@ -457,6 +670,9 @@ def test_whatever_is_edited_each_firing_that_is_near_has_its_one_window(
         for name in over:
             desk.become(name, TicketPhase.EXPIRED)
         desk.settle()
+        assert desk.wake_at is None or desk.wake_at > desk.now
+        if paused:
+            continue
         strategy = desk.order.spec.strategy
         assert strategy is not None
         near = desk.now + timedelta(minutes=LEADS[strategy.lead_time or "0s"])
@@ -466,5 +682,4 @@ def test_whatever_is_edited_each_firing_that_is_near_has_its_one_window(
         assert wanted <= {start for start in open_now if start > desk.now}
         assert all(cron.parse(strategy.schedule).has(each) for each in open_now if each > desk.now)
         assert set(open_now.values()) <= {2}
-        assert desk.wake_at is None or desk.wake_at > desk.now
     assert len(set(desk.made)) == len(desk.made)

@@ -157,6 +157,7 @@ class OrderStatus(Base):
     """What has become of an order."""
 
     observed_generation: Annotated[shapes.Count, doc("The generation that was acted on.")] = 0
+    strategy: Annotated[str, doc("The type of the strategy; OneTime if the order has none.")] = ""
     desired_replicas: Annotated[
         shapes.Int32, doc("Tickets there should be: replicas, or the number of eligible nodes.")
     ] = 0
@@ -188,6 +189,9 @@ class OrderStatus(Base):
     opened: Annotated[bool, doc("Whether minAvailable was once reached.")] = False
     last_schedule_time: Annotated[datetime | None, doc("The last firing acted on.")] = None
     next_schedule_time: Annotated[datetime | None, doc("The next firing.")] = None
+    last_renewal_time: Annotated[
+        datetime | None, doc("The last firing that renewed the tickets, where firings do.")
+    ] = None
     label_selector: Annotated[str, doc("Selects the tickets, for the scale subresource.")] = ""
     collision_count: Annotated[int | None, doc("Names that were taken.", minimum=0)] = None
     conditions: Conditions = ()
@@ -216,7 +220,7 @@ DEFINITION = Definition(
     ORDERS,
     short_names=("kord",),
     columns=(
-        Column("Strategy", ".spec.strategy.type"),
+        Column("Strategy", ".status.strategy"),
         Column("Desired", ".status.desiredReplicas", "integer"),
         Column("Current", ".status.replicas", "integer"),
         Column("Available", ".status.availableReplicas", "integer"),

@@ -240,6 +240,12 @@ class TicketStatus(Base):
     claim_deadline: Annotated[datetime | None, doc("When an unfinished hand-over is undone.")] = (
         None
     )
+    unbound_time: Annotated[
+        datetime | None,
+        doc(
+            "When its node last did not take the pod that claimed it; for an hour others come first."
+        ),
+    ] = None
     finished_time: Annotated[datetime | None, doc("When it ended, from where its TTL counts.")] = (
         None
     )

@@ -143,10 +143,15 @@ class Orders:
 
     def _order_changed(self, change: Change[Order]) -> None:
         old, new = change
+        if old is not None and new is not None and orderrefusal.is_reworded(old, new):
+            return
         if old is None or new is None or _has_news(old, new):
             self._controller.queue.add(key_of(change.objects[0]))
         else:
             self._look_soon(key_of(new))
+        if old is not None and new is None:
+            self._trusted.discard(old.metadata.uid)
+            self._gone.pop(old.metadata.uid, None)
         if old is not None and (new is None or old.metadata.labels != new.metadata.labels):
             self._let_others_follow(old)
 
@@ -163,8 +168,9 @@ class Orders:
                 self._look_soon(key)
         old, new = change
         if old is not None and new is None and NODE_LABEL not in old.metadata.labels:
-            for uid in _by_owner(old):
-                self._gone.setdefault(uid, {})[old.metadata.name] = old
+            for order in filter(None, map(self._orders.reader.get, _order_of(old))):
+                if owned_by(old, order.metadata.uid):
+                    self._gone.setdefault(order.metadata.uid, {})[old.metadata.name] = old
 
     def _node_changed(self, change: Change[Node]) -> None:
         """Looks at orders in DaemonSet mode, unless all that has changed is the time of a heartbeat."""

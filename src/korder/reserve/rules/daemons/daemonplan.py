@@ -170,9 +170,15 @@ def _found(
         remarks=_rivalry(picture),
     )
     if not wish.firings:
-        return replace(base, desired=0, free=0, closed=findings.between_windows(times))
+        return replace(
+            base, desired=0, free=0, closed=findings.between_windows(picture.order, times)
+        )
     if not eligible:
         return replace(base, closed=(Reason.NO_ELIGIBLE_NODE, _no_node(posts)))
+    ahead = [firing for firing in wish.firings if firing is not None and firing > picture.now]
+    if len(ahead) == len(wish.firings):
+        closed = findings.between_windows(picture.order, times, ahead)
+        return replace(base, free=0, closed=closed)
     return base
 
 

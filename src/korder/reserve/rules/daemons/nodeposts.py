@@ -2,7 +2,8 @@
 
 `daemonplan` calls it; it asks `eligibility` about every node. What can still be claimed goes at once when its node is no longer eligible, a
 ticket with a pod stays until it comes back, and is the one ticket of its node until then. A name that is still in use by a ticket on
-its way out is waited for. A roll-out takes what holds nothing at once, and what holds room only while enough nodes hold some.
+its way out is waited for. A roll-out takes what holds room only while it has left few nodes without; a ticket that never found room follows
+when those of its template that hold some have gone.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from korder.api.core import Node
-from korder.api.reserve import Ticket, TicketPhase, TicketSpec
+from korder.api.reserve import NODE_LABEL, TEMPLATE_HASH_LABEL, Ticket, TicketSpec
 from korder.reserve.rules.daemons import eligibility
 from korder.reserve.rules.daemons.eligibility import Verdict
 from korder.reserve.rules.orders import ticketstate
@@ -61,18 +62,23 @@ class Work:
 def posts_of(
     spec: TicketSpec, nodes: Collection[Node], tickets: Iterable[Ticket], now: datetime
 ) -> list[Post]:
-    """All nodes with their tickets, and the tickets whose node is gone."""
+    """All nodes with their tickets, the tickets whose node is gone, and those that were made for no node, wherever they are."""
     there: dict[str, list[Ticket]] = {}
     for ticket in tickets:
-        there.setdefault(ticket.spec.node_name, []).append(ticket)
+        node = ticket.spec.node_name if NODE_LABEL in ticket.metadata.labels else ""
+        there.setdefault(node, []).append(ticket)
     wish = eligibility.wish_of(spec)
     posts = [
         Post(name, eligibility.judge(wish, node, now), tuple(there.pop(name, ())))
         for node in nodes
         for name in [node.metadata.name]
     ]
-    lost = (Post(n, Verdict(f"node {n} is gone"), tuple(left)) for n, left in there.items())
+    lost = (Post(name, Verdict(_why_lost(name)), tuple(left)) for name, left in there.items())
     return [*posts, *lost]
+
+
+def _why_lost(name: str) -> str:
+    return f"node {name} is gone" if name else "they are of no node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +117,24 @@ def work_on(posts: Sequence[Post], wish: Wish, now: datetime) -> Work:
     takes = [each for post, each in zip(posts, kept, strict=True) if post.verdict.takes]
     most = max(len(takes) // _WAVES, 1)
     for firing in wish.firings:
-        old = [each[firing] for each in takes if firing in each and wish.is_old(each[firing])]
-        without = sum(firing not in each or not _holds(each[firing]) for each in takes)
+        there = [each[firing] for each in takes if firing in each]
+        old = [ticket for ticket in there if wish.is_old(ticket)]
         held = [ticket for ticket in old if _holds(ticket)]
-        wave = held[: max(most - without, 0)]
-        work.outdated += [*(ticket for ticket in old if not _holds(ticket)), *wave]
+        empty = _empty(there, held)
+        wave = held[: max(most - len(empty) - len(takes) + len(there), 0)]
+        work.outdated += [*filter(wish.is_old, empty), *wave]
         work.halted |= bool(held) and not wave
     return work
+
+
+def _empty(tickets: Iterable[Ticket], held: Iterable[Ticket]) -> list[Ticket]:
+    """Those without room, but for those of a template of which others hold some: no roll-out took it, and they follow the others."""
+    before = {_hash_of(ticket) for ticket in held}
+    return [each for each in tickets if not _holds(each) and _hash_of(each) not in before]
+
+
+def _hash_of(ticket: Ticket) -> str:
+    return ticket.metadata.labels.get(TEMPLATE_HASH_LABEL, "")
 
 
 def _kept(post: Post, wish: Wish, now: datetime) -> dict[datetime | None, Ticket]:
@@ -161,6 +178,4 @@ def _missing(
 
 def _holds(ticket: Ticket) -> bool:
     """Says whether a ticket, or a pod that shares it, has room."""
-    return ticketstate.phase_of(ticket) is not TicketPhase.PENDING or not ticketstate.is_idle(
-        ticket
-    )
+    return ticketstate.keeps_room(ticket) or not ticketstate.is_idle(ticket)

@@ -51,11 +51,13 @@ def reckon(
     strategy: Strategy,
     is_made: Callable[[int], bool],
     seen: Callable[[int], Ticket | None],
+    is_late: Callable[[Ticket], bool],
 ) -> Account:
     """Settles what has ended since the status was written.
 
     `tickets` are all there are of the pool; `is_made` tells which of those that are not there have been, and `seen` as what
-    they were last seen: a ticket can be claimed, used and gone between two looks.
+    they were last seen: a ticket can be claimed, used and gone between two looks. `is_late` tells of an expiry whether the firing that
+    replaces it has been acted on already.
     """
     live = {
         number: ticket
@@ -71,11 +73,15 @@ def reckon(
         account = _undone(account, strategy)
     surplus = max(len(members) - pool.size, 0)
     for number in sorted(members - live.keys() - unmade):
-        end = _end(tickets.get(number) or seen(number))
+        ticket = tickets.get(number) or seen(number)
+        end = _end(ticket)
+        when = strategies.replaced(strategy, end)
         if end is not End.CLAIM and surplus > 0:
             surplus -= 1
+        elif when is When.AT_THE_FIRING and end is End.EXPIRY and ticket and is_late(ticket):
+            account = _settled(account, When.AT_ONCE)
         else:
-            account = _settled(account, strategies.replaced(strategy, end))
+            account = _settled(account, when)
     return account
 
 

@@ -6,14 +6,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from korder.api import conditions
 from korder.api.meta import key_of
 from korder.api.plan import Create, Delete, EventType, Notice, Patch
 from korder.api.reserve import (
     ORDERS,
     TICKETS,
     Order,
-    OrderCondition,
     OrderReason,
     Reason,
     Ticket,
@@ -48,8 +46,11 @@ def told_gone(order: Order, gone: Sequence[Ticket], why: str) -> tuple[Notice, .
 
 def told_short(order: Order, why: str) -> tuple[Notice, ...]:
     """Tells, once while it lasts, that a quota has no room for all tickets."""
-    before = conditions.find(order.status.conditions, OrderCondition.READY)
-    if not why or (before is not None and before.reason == Reason.QUOTA_EXCEEDED):
+    is_told = any(
+        each.reason == Reason.QUOTA_EXCEEDED or why in each.message
+        for each in order.status.conditions
+    )
+    if not why or is_told:
         return ()
     return (Notice(ORDERS, order, Reason.QUOTA_EXCEEDED.value, why, EventType.WARNING),)
 

@@ -3,10 +3,11 @@
 `orderplan` calls it; `orderstatus` makes words of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
-from korder.api import duration, instant
+from korder.api import instant
 from korder.api.plan import EventType, Notice
 from korder.api.reserve import (
     ORDERS,
@@ -17,20 +18,22 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules.orders import schedule, strategies, template, ticketstate
+from korder.reserve.rules.orders import firings, gaps, strategies, template, ticketstate
 from korder.reserve.rules.orders.accounting import Account
 from korder.reserve.rules.orders.firings import Timetable
 from korder.reserve.rules.orders.granting import Grant
 from korder.reserve.rules.orders.orderstatus import Findings
 
 
-def currency(order: Order, times: Timetable) -> Callable[[Ticket], bool]:
-    """Tells the tickets that need not be replaced: of the present template and, where firings renew, of the last firing."""
+def currency(order: Order, times: Timetable, now: datetime) -> Callable[[Ticket], bool]:
+    """Tells the tickets that need not be replaced: of the present template and, where firings renew, of the last one that has time left."""
     wanted = template.template_hash(order.spec.template)
-    if not strategies.renews(strategies.of(order)):
+    renews = strategies.renews(strategies.of(order))
+    start = firings.clock_start(order, times, now) if renews else None
+    if start is None:
         return lambda ticket: ticketstate.has_hash(ticket, wanted)
     return lambda ticket: (
-        ticketstate.has_hash(ticket, wanted) and ticketstate.firing_of(ticket) == times.last
+        ticketstate.has_hash(ticket, wanted) and ticketstate.firing_of(ticket) == start
     )
 
 
@@ -39,10 +42,11 @@ def of_pools(
     tickets: Sequence[Ticket],
     accounts: Sequence[Account],
     times: Timetable,
+    now: datetime,
 ) -> Findings:
     """What is found about an order that keeps a number of tickets."""
     windowed = strategies.of(order).type is StrategyType.SCHEDULED
-    is_current = currency(order, times)
+    is_current = currency(order, times, now)
     idle = [
         ticket
         for account in accounts
@@ -50,13 +54,13 @@ def of_pools(
         if ticketstate.is_idle(ticket)
     ]
     old = [ticket for ticket in idle if not is_current(ticket)]
-    free = sum(account.size for account in accounts)
+    free = sum(account.size for account in accounts if not _is_ahead(account, now))
     unmade = any(account.unmade for account in accounts)
     return Findings(
         desired=0 if windowed and not accounts else order.spec.replicas,
         free=free,
         template_hash=template.template_hash(order.spec.template),
-        closed=_closed(order, accounts, times),
+        closed=_closed(order, accounts, times, now),
         blocked=_obstacle(idle, is_current) if old else "",
         rolling=bool(old),
         busy=unmade or any(map(ticketstate.is_leaving, tickets)),
@@ -84,11 +88,14 @@ def of_failure(order: Order, why: str) -> Findings:
     )
 
 
-def between_windows(times: Timetable) -> tuple[str, str]:
-    """Why an order whose windows are all closed is not ready."""
-    following = times.following
-    when = f"the next window opens at {instant.render(following)}" if following else ""
-    return OrderReason.BETWEEN_WINDOWS, when
+def between_windows(
+    order: Order, times: Timetable, ahead: Iterable[datetime] = ()
+) -> tuple[str, str]:
+    """Why an order whose windows are all closed is not ready; `ahead` are those that have tickets and are yet to open."""
+    following = min(ahead, default=None if order.spec.paused else times.following)
+    if following is None:
+        return OrderReason.BETWEEN_WINDOWS, "no window opens while the order is paused"
+    return OrderReason.BETWEEN_WINDOWS, f"the next window opens at {instant.render(following)}"
 
 
 def warnings(order: Order, times: Timetable) -> tuple[Notice, ...]:
@@ -100,21 +107,24 @@ def warnings(order: Order, times: Timetable) -> tuple[Notice, ...]:
         or order.status.observed_generation == order.metadata.generation
     ):
         return ()
-    after = schedule.parse(strategy.schedule, strategy.time_zone).next_after(times.following)
-    held, pause = strategies.hold(order.spec.template.spec), after - times.following
-    if held >= pause:
+    told = gaps.told(strategy, strategies.hold(order.spec.template.spec), times.following)
+    if not told:
         return ()
-    told = (
-        f"tickets are held for {duration.human(int(held.total_seconds()))},"
-        f" but renewed only every {duration.human(int(pause.total_seconds()))}"
-    )
     return (Notice(ORDERS, order, OrderReason.GAP.value, told, EventType.WARNING),)
 
 
-def _closed(order: Order, accounts: Sequence[Account], times: Timetable) -> tuple[str, str] | None:
+def _is_ahead(account: Account, now: datetime) -> bool:
+    """Says whether a window has tickets by its lead time, which nobody can claim yet."""
+    return account.firing is not None and account.firing > now
+
+
+def _closed(
+    order: Order, accounts: Sequence[Account], times: Timetable, now: datetime
+) -> tuple[str, str] | None:
     """Why there is nothing to be ready for."""
-    if strategies.of(order).type is StrategyType.SCHEDULED and not accounts:
-        return between_windows(times)
+    windowed = strategies.of(order).type is StrategyType.SCHEDULED
+    if windowed and all(_is_ahead(account, now) for account in accounts):
+        return between_windows(order, times, [each.firing for each in accounts if each.firing])
     if order.spec.paused and order.status.issued_replicas == 0:
         return OrderReason.PAUSED, "the order was paused before its tickets were made"
     return None

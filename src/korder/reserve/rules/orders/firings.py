@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import msgspec
+
 from korder.api import instant
 from korder.api.plan import EventType, Notice
 from korder.api.reserve import (
@@ -21,11 +23,15 @@ from korder.api.reserve import (
     OverlapPolicy,
     Strategy,
     StrategyType,
+    Ticket,
 )
 from korder.reserve.rules.orders import schedule, strategies
 
 _PUNCTUAL = timedelta(seconds=5)
 """What is acted on so soon is in time whatever the deadline: no timer is exact, and a deadline of zero must not mean never."""
+
+_A_STEP_BACK = timedelta(minutes=1)
+"""So far a clock is set back now and then, and firings that were acted on are not to come again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +66,11 @@ def timetable(order: Order, now: datetime, ends: Sequence[datetime] = ()) -> Tim
     if close is not None and close <= now:
         return Timetable(order.status.last_schedule_time)
     times = schedule.parse(strategy.schedule, strategy.time_zone)
-    lead = strategies.lead_time(strategy)
+    order = _set_right(order, times, now)
     at = None if order.spec.paused else _due(order, times, now)
     if at is None:
         before = _reached(order, times, now)
+        lead = timedelta() if order.spec.paused else _lead(order)
         following = _first(order, times, max(now + lead, before or now))
         return Timetable(before, following=following, look_at=following - lead)
     if at > now and len(ends) >= MOST_WINDOWS:
@@ -74,13 +81,49 @@ def timetable(order: Order, now: datetime, ends: Sequence[datetime] = ()) -> Tim
     told = [why_not] if why_not else [(OrderReason.FIRED, f"fired for {instant.render(at)}")]
     if missed:
         told.append((OrderReason.FIRING_MISSED, missed))
+    elif why_not and why_not[0] is OrderReason.FIRING_MISSED and not _was_expected(order, at):
+        told.clear()
     notices = tuple(_notice(order, *each) for each in told)
-    return Timetable(at, not why_not, following, following - lead, notices)
+    look_at = following - strategies.lead_time(strategy)
+    return Timetable(at, not why_not, following, look_at, notices)
 
 
 def closes(order: Order, firing: datetime) -> datetime:
     """When the window of a firing closes."""
     return firing + strategies.hold(order.spec.template.spec)
+
+
+def clock_start(order: Order, times: Timetable, now: datetime) -> datetime | None:
+    """The firing at which the clock starts of a ticket that a standing pool makes now; None is when the ticket is held.
+
+    What is made between firings belongs to the last one only where firings renew; never if the time of that firing is over.
+    """
+    strategy = strategies.of(order)
+    renews = strategies.renews(strategy)
+    last = renewal(order, times) if renews else times.last
+    if strategy.type is not StrategyType.RECURRING or last is None or closes(order, last) <= now:
+        return None
+    is_made_for_it = times.opens or timedelta() <= now - last <= _deadline(strategy)
+    return last if renews or is_made_for_it else None
+
+
+def renewal(order: Order, times: Timetable) -> datetime | None:
+    """The last firing that renewed a standing pool; one for which it was too late did not."""
+    if not strategies.renews(strategies.of(order)):
+        return None
+    return times.last if times.opens else order.status.last_renewal_time
+
+
+def is_replaced_by_last(order: Order, ticket: Ticket) -> bool:
+    """Says whether a ticket that has expired had its end with the last firing, or before it: that firing was acted on first."""
+    last, end, noted = (
+        order.status.last_schedule_time,
+        ticket.status.expiration_time,
+        ticket.status.finished_time,
+    )
+    if last is None or end is None or noted is None:
+        return False
+    return end <= last and noted - last <= _deadline(strategies.of(order))
 
 
 def only_close(order: Order) -> datetime | None:
@@ -96,9 +139,19 @@ def stands(order: Order, firing: datetime, now: datetime) -> bool:
     return firing <= now or schedule.parse(strategy.schedule, strategy.time_zone).has(firing)
 
 
+def _set_right(order: Order, times: schedule.Schedule, now: datetime) -> Order:
+    """The order without a last firing that lies further ahead than lead time reaches: the clock was ahead when it was acted on."""
+    last, lead = order.status.last_schedule_time, strategies.lead_time(strategies.of(order))
+    if last is None or last <= now + lead + _A_STEP_BACK:
+        return order
+    before = times.last_until(now) or now
+    status = msgspec.structs.replace(order.status, last_schedule_time=before)
+    return msgspec.structs.replace(order, status=status)
+
+
 def _due(order: Order, times: schedule.Schedule, now: datetime) -> datetime | None:
     """The firing to act on now; a standing pool is brought to the last one at once, windows are opened one after the other."""
-    since, near = _since(order, now), now + strategies.lead_time(strategies.of(order))
+    since, near = _since(order, now), now + _lead(order)
     if strategies.of(order).type is StrategyType.RECURRING:
         last = times.last_until(near, since)
         return None if last in _acted_on(order) else last
@@ -107,6 +160,14 @@ def _due(order: Order, times: schedule.Schedule, now: datetime) -> datetime | No
         return passed
     first = _first(order, times, max(now, since))
     return first if first <= near else None
+
+
+def _lead(order: Order) -> timedelta:
+    """How long before its time a firing is acted on; a standing pool that has just been made waits for the first one (rule 5)."""
+    strategy = strategies.of(order)
+    stands = strategy.type is StrategyType.RECURRING
+    is_new = stands and order.status.last_schedule_time is None
+    return timedelta() if is_new else strategies.lead_time(strategy)
 
 
 def _first(order: Order, times: schedule.Schedule, after: datetime) -> datetime:
@@ -124,13 +185,20 @@ def _is_edited(order: Order) -> bool:
     return order.status.observed_generation != order.metadata.generation
 
 
+def _was_expected(order: Order, at: datetime) -> bool:
+    """Says whether one could miss a firing: not if only an edit has brought it, or it came in a pause."""
+    expected = order.status.next_schedule_time
+    return not _is_edited(order) or expected is None or expected <= at
+
+
 def _reached(order: Order, times: schedule.Schedule, now: datetime) -> datetime | None:
-    """The last firing, if none is acted on now; an edit can leave others before it that are yet to come near."""
+    """The last firing, if none is acted on now; an edit can leave others before it that are yet to come near, and a pause those that are near."""
     strategy, before = strategies.of(order), order.status.last_schedule_time
     if before is None:
         return None
     if _is_edited(order) and before > now and strategy.type is StrategyType.SCHEDULED:
-        before = min(before, times.last_until(now + strategies.lead_time(strategy)) or now)
+        ahead = timedelta() if order.spec.paused else strategies.lead_time(strategy)
+        before = min(before, times.last_until(now + ahead) or now)
     return max(_opened(order, now, before))
 
 

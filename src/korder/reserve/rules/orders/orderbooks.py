@@ -95,9 +95,12 @@ def reckoned(picture: Picture) -> list[Account]:
     def is_made(number: int) -> bool:
         return number < order.status.made_index or number in gone
 
+    def is_late(ticket: Ticket) -> bool:
+        return firings.is_replaced_by_last(order, ticket)
+
     pools = order.status.pools or (() if windowed else (TicketPool(),))
     return [
-        accounting.reckon(pool, filed.get(pool.firing, {}), strategy, is_made, gone.get)
+        accounting.reckon(pool, filed.get(pool.firing, {}), strategy, is_made, gone.get, is_late)
         for pool in pools
         if pool.firing is None or firings.closes(order, pool.firing) > picture.now
     ]
@@ -112,7 +115,8 @@ def refreshed(picture: Picture, accounts: list[Account], times: Timetable) -> li
         return [Account(None, 0, 0, {})]
     issued = 0 if strategies.keeps(strategy) else order.status.issued_replicas
     more = max(replicas - issued, 0)
-    most = replicas - _claimed(picture) if strategies.issues_once(strategy) else replicas
+    is_fewer = strategies.issues_once(strategy) and replicas < issued
+    most = replicas - _claimed(picture) if is_fewer else replicas
     accounts = [accounting.scaled(account, more, most) for account in accounts]
     if times.opens and strategy.type is StrategyType.RECURRING:
         accounts = [accounting.fired(account, strategy, replicas) for account in accounts]
@@ -146,5 +150,6 @@ def booked(order: Order, books: Books) -> OrderStatus:
         pools=tuple(account.as_status() for account in books.accounts),
         last_schedule_time=books.times.last,
         next_schedule_time=books.times.following,
+        last_renewal_time=firings.renewal(order, books.times),
         collision_count=collisions or None,
     )

@@ -12,7 +12,6 @@ from itertools import count, filterfalse, islice
 import msgspec
 
 from korder.api.plan import Create, Notice, Patch, Plan
-from korder.api.reserve import Order
 from korder.reserve.rules.orders import (
     deeds,
     findings,
@@ -21,7 +20,6 @@ from korder.reserve.rules.orders import (
     orderstatus,
     retiring,
     schedule,
-    strategies,
     template,
     ticketnames,
     ticketstate,
@@ -62,7 +60,7 @@ def _turn_over(picture: Picture, books: Books) -> None:
     books.removed += filter(ticketstate.is_idle, of_nodes)
     numbered = filterfalse(orderbooks.is_of_a_node, picture.tickets)
     books.removed += retiring.strays(picture.order, numbered, books.accounts, picture.now)
-    is_current = findings.currency(picture.order, books.times)
+    is_current = findings.currency(picture.order, books.times, picture.now)
     for place, before in enumerate(books.accounts):
         lost = {each for each in before.unmade if picture.taken(_name(picture, before, each))}
         books.collisions += len(lost)
@@ -93,7 +91,7 @@ def _written(picture: Picture, books: Books) -> Plan:
     """The plan that carries out what was worked out, the status first."""
     order, now = picture.order, picture.now
     booked = msgspec.structs.replace(order, status=orderbooks.booked(order, books))
-    found = findings.of_pools(order, picture.tickets, books.accounts, books.times)
+    found = findings.of_pools(order, picture.tickets, books.accounts, books.times, now)
     if books.removed:
         found = replace(found, busy=True)
     grant = picture.granting([] if order.spec.paused else _creations(picture, books))
@@ -108,7 +106,7 @@ def _written(picture: Picture, books: Books) -> Plan:
         .one_by_one(*grant.charges)
         .then(*grant.made)
         .tell(*deeds.told_with(written, said))
-        .tell(*deeds.told_made(order, grant.made), *_told_gone(order, books))
+        .tell(*deeds.told_made(order, grant.made), *_told_gone(picture, books))
         .tell(*deeds.told_short(order, grant.short), *grant.told)
         .wake(next_at)
         .wake(grant.look_at)
@@ -124,11 +122,20 @@ def _written(picture: Picture, books: Books) -> Plan:
     return plan
 
 
-def _told_gone(order: Order, books: Books) -> tuple[Notice, ...]:
-    is_current = findings.currency(order, books.times)
-    old = [ticket for ticket in books.removed if not is_current(ticket)]
-    more = [ticket for ticket in books.removed if is_current(ticket)]
+def _told_gone(picture: Picture, books: Books) -> tuple[Notice, ...]:
+    order = picture.order
+    is_current = findings.currency(order, books.times, picture.now)
+    left = retiring.windowless(order, books.removed, books.accounts)
+    told = {ticket.metadata.uid for ticket in left}
+    others = [ticket for ticket in books.removed if ticket.metadata.uid not in told]
+    old = [ticket for ticket in others if not is_current(ticket)]
+    more = [ticket for ticket in others if is_current(ticket)]
     return (
+        *deeds.told_gone(
+            order,
+            left,
+            "their window goes: another has followed it, or the schedule has it no more",
+        ),
         *deeds.told_gone(order, old, "others of the present template or firing are there instead"),
         *deeds.told_gone(order, more, "there are more than wanted"),
     )
@@ -146,9 +153,9 @@ def _terms(picture: Picture, books: Books) -> list[Patch]:
 def _creations(picture: Picture, books: Books) -> list[Create]:
     """All tickets that the books have and the cluster has not."""
     order = picture.order
-    renewed = books.times.last if strategies.renews(strategies.of(order)) else None
+    start = firings.clock_start(order, books.times, picture.now)
     return [
-        template.ticket(order, _name(picture, account, number), firing=account.firing or renewed)
+        template.ticket(order, _name(picture, account, number), firing=account.firing or start)
         for account in books.accounts
         for number in sorted(account.unmade)
     ]

@@ -39,3 +39,20 @@ def refused(order: Order, message: str, now: datetime) -> Plan:
     if since is not None:
         return plan
     return plan.tell(Notice(ORDERS, order, reason, failure.message, EventType.WARNING))
+
+
+def is_reworded(old: Order, new: Order) -> bool:
+    """Says whether a refusal is only told in other words: when the tickets are tried again has been decided."""
+    failure = conditions.find(new.status.conditions, OrderCondition.FAILURE)
+    is_refused = failure is not None and failure.reason == OrderReason.TICKETS_REFUSED
+    return is_refused and _but_for_words(old) == _but_for_words(new)
+
+
+def _but_for_words(order: Order) -> Order:
+    meta = msgspec.structs.replace(order.metadata, resource_version="")
+    said = tuple(
+        msgspec.structs.replace(each, message="") if each.type == OrderCondition.FAILURE else each
+        for each in order.status.conditions
+    )
+    status = msgspec.structs.replace(order.status, conditions=said)
+    return msgspec.structs.replace(order, metadata=meta, status=status)

@@ -77,6 +77,7 @@ def status_of(
     counted = msgspec.structs.replace(
         order.status,
         observed_generation=order.metadata.generation,
+        strategy=strategies.of(order).type.value,
         desired_replicas=found.desired,
         replicas=found.desired if order.spec.daemon_set else len(live),
         available_replicas=available,

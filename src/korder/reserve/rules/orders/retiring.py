@@ -60,6 +60,16 @@ def strays(
     return list(filter(is_stray, tickets))
 
 
+def windowless(
+    order: Order, tickets: Iterable[Ticket], accounts: Iterable[Account]
+) -> list[Ticket]:
+    """Those of the tickets that go whose window goes as a whole, and not because no tickets are wanted."""
+    if strategies.of(order).type is not StrategyType.SCHEDULED or not order.spec.replicas:
+        return []
+    staying = {account.firing for account in accounts if account.size}
+    return [ticket for ticket in tickets if ticketstate.firing_of(ticket) not in staying]
+
+
 def _newest(order: Order, accounts: Iterable[Account], now: datetime) -> datetime | None:
     """The last window that has opened, if earlier ones go then."""
     strategy = strategies.of(order)

@@ -10,6 +10,7 @@ from korder.api import instant
 from korder.api.reserve import (
     SCHEDULED_TIME_ANNOTATION,
     TEMPLATE_HASH_LABEL,
+    Reason,
     Ticket,
     TicketPhase,
 )
@@ -54,8 +55,10 @@ def is_held(ticket: Ticket) -> bool:
 
 
 def keeps_room(ticket: Ticket) -> bool:
-    """Says whether room is held by the ticket, or it is about to take back what its pod leaves."""
-    return is_held(ticket) or (is_open(ticket) and bool(ticket.status.node_name))
+    """Says whether room is held by the ticket, be it for a time to come, or it is about to take back what its pod leaves."""
+    status = ticket.status
+    keeps = bool(status.node_name) or status.reason == Reason.SCHEDULED
+    return is_held(ticket) or (is_open(ticket) and keeps)
 
 
 def has_hash(ticket: Ticket, value: str) -> bool:

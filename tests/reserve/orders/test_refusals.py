@@ -1,0 +1,49 @@
+"""Tickets that the server does not want: however it says so, they are tried again ever later."""
+
+import asyncio
+import random
+
+import pytest
+from tests.reserve.fussy import FussyWire
+from tests.reserve.scene import define
+
+from korder.api import conditions
+from korder.api.core import NODES
+from korder.api.meta import JSON, Key
+from korder.api.reserve import ORDERS
+from korder.kube.client import Client
+from korder.net.inprocess import InProcessTransport
+from korder.reserve.controllers.orders import Orders
+from korder.runtime.clock import Clock
+from korder.runtime.manager import Manager, Settings
+from korder.testing.builders import a_node, an_order
+from korder.testing.embedded import embedded_server
+
+
+@pytest.mark.parametrize("spec", [{}, {"daemonSet": True}], ids=["replicas", "nodes"])
+async def test_a_refusal_in_other_words_is_told_and_is_no_reason_to_try_again_at_once(
+    clock: Clock, spec: dict[str, JSON]
+) -> None:
+    async with embedded_server(clock) as server, asyncio.TaskGroup() as group:
+        client = server.client()
+        await define(client)
+        headers = {"Authorization": f"Bearer {server.admin_token}"}
+        wire = FussyWire(InProcessTransport(server.api.handle, headers), "tickets")
+        manager = Manager(
+            Client(wire, rng=random.Random(1)),
+            Settings(identity="m"),
+            clock=clock,
+            rng=random.Random(1),
+        )
+        Orders(manager)
+        await client.create(NODES, a_node("node-1").json)
+        await client.create(ORDERS, an_order("o").but({"spec": spec}).json)
+        stop = asyncio.Event()
+        group.create_task(manager.run(stop))
+        await asyncio.sleep(240)
+        assert 5 < wire.refused < 15
+        status = (await client.get(ORDERS, Key("default", "o"))).status
+        failure = conditions.find(status.conditions, "Failure")
+        assert failure is not None
+        assert failure.message == f"denied, see request {wire.refused}"
+        stop.set()
