@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tests.reserve.scene import Scene, scene
-from tests.reserve.tickets.words import RESERVED, a_sized_ticket, told
+from tests.reserve.tickets.words import RESERVED, a_sized_ticket, reason_is, told
 
 from korder.api.core import NAMESPACES, NODES, PODS, Pod
 from korder.api.limits import LIMIT_RANGES
@@ -61,6 +61,26 @@ async def test_a_lost_guardian_is_told_of_and_replaced_while_the_clock_goes_on_s
             assert healed.metadata.uid != pods[name].metadata.uid
             assert expected[name] in await told(cluster, name)
         assert len(await cluster.guardians()) == len(names)
+
+
+async def test_where_guardians_are_turned_away_the_next_takes_its_time_s8(clock: Clock) -> None:
+    """A kubelet that is shutting down, or counts otherwise than the scheduler, fails whatever comes; nobody should feed it without end."""
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        await cluster.put(a_ticket("t"))
+        away: JSON = {"status": {"phase": "Failed", "reason": "NodeShutdown"}}
+        turned = set[str]()
+        for _ in range(300):
+            for pod in await cluster.guardians():
+                if pod.spec.node_name and pod.metadata.uid not in turned:
+                    await cluster.client.patch(PODS, key_of(pod), away, subresource="status")
+                    turned.add(pod.metadata.uid)
+            await cluster.pass_time(0.1)
+        assert 5 <= len(turned) <= 7
+        refused = await cluster.until(TICKETS, "t", reason_is(Reason.GUARDIAN_FAILED))
+        assert "NodeShutdown" in refused.status.message
+        await cluster.until(TICKETS, "t", RESERVED)
+        await cluster.pass_time(1)
+        assert len(await cluster.guardians()) == 1
 
 
 async def seen(cluster: Scene, seconds: int) -> set[str]:

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+import pytest
 from tests.reserve.scene import Scene, scene
 from tests.reserve.tickets.words import (
     EXPIRED,
@@ -190,3 +191,15 @@ async def test_an_edit_moves_the_end_and_a_standing_ticket_is_renewed_in_place(
         assert left.metadata.uid in guardians
         assert "Renewed" in await told(cluster, "standing")
         assert "Rescheduled" in await told(cluster, "longer")
+
+
+@pytest.mark.parametrize("cut", ["-", "."])
+async def test_what_happens_to_a_ticket_with_a_long_name_is_told_s39(
+    clock: Clock, cut: str
+) -> None:
+    """The name of an Event is the beginning of the ticket's and must be legal wherever that is cut."""
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        name = cut.join(("t" * 62, "t" * 62, "t" * 62, "t" * 10, "t" * 20))
+        await cluster.put(a_ticket(name))
+        await cluster.until(TICKETS, name, RESERVED)
+        assert await told(cluster, name) == ["Created", "Reserved"]

@@ -11,6 +11,7 @@ from korder.api.meta import JSON
 from korder.api.plan import NOTHING, Create, Delete, Patch, Plan
 from korder.api.reserve import (
     GUARDIAN_HASH_ANNOTATION,
+    OPENED_ANNOTATION,
     STANDING_ANNOTATION,
     TICKET_FINALIZER,
     TICKETS,
@@ -377,7 +378,8 @@ def test_the_returning_guardian_waits_nominated_behind_its_gate_until_the_pod_is
     back = mine.but({"status": status_in(used(mine, None, nominated))})
     (opened,) = steps(used(back, None, nominated))
     assert isinstance(opened, Patch)
-    assert opened.body == {"spec": {"schedulingGates": None}}
+    when: JSON = {"annotations": {OPENED_ANNOTATION: instant.render(NOW)}}
+    assert opened.body == {"metadata": when, "spec": {"schedulingGates": None}}
     assert opened.resource_version == "3"
 
 
@@ -415,6 +417,33 @@ def test_refusals_are_said_once_and_tried_again_ever_later_s9() -> None:
         pauses.append((plan.wake_at - at).total_seconds())
         at = plan.wake_at
     assert pauses == [1, 1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def shared(phase: str, **spec: JSON) -> Builder[Ticket]:
+    """A reusable ticket of which a pod has half."""
+    part: JSON = {
+        "namespace": "default",
+        "name": "p",
+        "uid": "uid-of-p",
+        "requests": {"cpu": "50m"},
+    }
+    built = a_known_ticket(phase, nodeName="n1", sharedBy=[part])
+    return built.but({"spec": {"allocateOnce": False, **spec}})
+
+
+def test_a_shared_ticket_that_may_have_no_guardian_stays_where_its_pods_are_rule_21() -> None:
+    """As where the flag that let classes of the system through was taken away: what is left must not be held elsewhere later."""
+    ticket = shared("Pending", priorityClassName="system-node-critical")
+    status = status_in(used(ticket, user()))
+    assert status["reason"] == Reason.GUARDIAN_REFUSED
+    assert "nodeName" not in status
+
+
+def test_a_shared_ticket_whose_start_is_put_off_stays_where_its_pods_are() -> None:
+    later = instant.render(NOW + timedelta(hours=1))
+    status = status_in(used(shared("Reserved", startTime=later), user()))
+    assert (status["phase"], status["reason"]) == ("Pending", Reason.SCHEDULED)
+    assert "nodeName" not in status
 
 
 def test_a_refused_second_guardian_does_not_cost_a_ticket_its_phase() -> None:

@@ -1,6 +1,7 @@
 """What becomes of a ticket when its pods end: released, returned, or lost; shared by several; deleted (S16, S18, rules 2, 3, 10, 11, 13)."""
 
 from datetime import timedelta
+from functools import partial
 from typing import cast
 
 from tests.reserve.scene import Scene, scene
@@ -16,13 +17,16 @@ from tests.reserve.tickets.words import (
     write_status,
 )
 
-from korder.api.core import NAMESPACES, PODS, Pod
+from korder.api import core
+from korder.api.core import LEASES, NAMESPACES, PODS, Pod
 from korder.api.meta import JSON, Key
 from korder.api.reserve import GUARDIAN_LABEL, TICKETS, Reason, Ticket, TicketPhase
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.tickets import guardian
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_ticket
+
+SLOW: JSON = {"metadata": {"finalizers": ["example.com/slow"]}}
 
 
 async def end(cluster: Scene, pod: Pod, phase: str) -> None:
@@ -33,6 +37,10 @@ async def end(cluster: Scene, pod: Pod, phase: str) -> None:
 
 def returning(built: Builder[Ticket]) -> Builder[Ticket]:
     return built.but({"spec": {"afterUse": "Reserve"}})
+
+
+def is_promised_room(pod: Pod) -> bool:
+    return pod.status.nominated_node_name == "node-1"
 
 
 async def test_a_ticket_is_released_when_its_pod_has_ended_s16(clock: Clock) -> None:
@@ -111,6 +119,22 @@ async def test_a_ticket_takes_its_room_back_although_others_wait_for_it_rule_10(
         assert [rival.spec.node_name for rival in rivals if rival is not None] == [""] * 4
 
 
+async def test_a_pod_that_takes_long_to_go_does_not_cost_its_ticket_the_room_rule_10(
+    clock: Clock,
+) -> None:
+    """The returning guardian is then older than a scheduler may be silent; it counts from where its gate falls."""
+    async with scene(clock, Tickets) as cluster:
+        await cluster.put(returning(a_sized_ticket("t")))
+        held = await cluster.until(TICKETS, "t", RESERVED)
+        user = await claim(cluster, "t", a_pod_on(held.status.node_name, "user").but(SLOW))
+        await cluster.delete(PODS, "user")
+        await cluster.pass_time(300)
+        await cluster.edit(PODS, "user", {"metadata": {"finalizers": None}})
+        back = await cluster.until(TICKETS, "t", RESERVED)
+        assert back.status.node_name == user.spec.node_name
+        assert "Lost" not in await told(cluster, "t")
+
+
 async def test_room_that_somebody_took_is_lost_and_held_elsewhere_rule_10(clock: Clock) -> None:
     async with scene(clock, Tickets, nodes=1) as cluster:
         await cluster.put(returning(a_sized_ticket("t", cpu="4")))
@@ -126,6 +150,71 @@ async def test_room_that_somebody_took_is_lost_and_held_elsewhere_rule_10(clock:
         back = await cluster.until(TICKETS, "t", RESERVED)
         assert back.status.node_name == "node-2"
         assert len(await cluster.guardians()) == 1
+
+
+async def test_two_pods_that_leave_one_full_node_both_leave_their_room_to_their_tickets(
+    clock: Clock,
+) -> None:
+    """Rule 10: whichever goes first, what the other's guardian is promised does not keep the first one out."""
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        for name in ("a", "b"):
+            await cluster.put(returning(a_sized_ticket(name, cpu="2")))
+            await claim(cluster, name, a_pod_on("node-1", f"user-{name}", cpu="2").but(SLOW))
+        cluster.add_node("node-2")
+        for name in ("a", "b"):
+            await cluster.delete(PODS, f"user-{name}")
+            await cluster.until(PODS, f"korder-guardian-{name}", is_promised_room)
+        for name in ("b", "a"):
+            await cluster.edit(PODS, f"user-{name}", {"metadata": {"finalizers": None}})
+            back = await cluster.until(TICKETS, name, RESERVED)
+            assert back.status.node_name == "node-1"
+            assert "Lost" not in await told(cluster, name)
+
+
+async def test_a_pod_that_ends_leaves_its_room_to_its_ticket_while_another_one_leaves(
+    clock: Clock,
+) -> None:
+    """Rule 10: also the guardian of a pod that ended by itself, which waits behind no gate."""
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        users = {}
+        for name in ("a", "b"):
+            await cluster.put(returning(a_sized_ticket(name, cpu="2")))
+            pod = a_pod_on("node-1", f"user-{name}", cpu="2").but(SLOW)
+            users[name] = await claim(cluster, name, pod)
+        cluster.add_node("node-2")
+        await cluster.delete(PODS, "user-a")
+        await cluster.until(PODS, "korder-guardian-a", is_promised_room)
+        await end(cluster, users["b"], "Succeeded")
+        back = await cluster.until(TICKETS, "b", RESERVED)
+        assert back.status.node_name == "node-1"
+        assert "Lost" not in await told(cluster, "b")
+        await cluster.until(PODS, "korder-guardian-a", is_promised_room)
+
+
+async def test_a_new_scheduler_is_told_which_room_a_ticket_takes_back_rule_10(clock: Clock) -> None:
+    """K8: it learns of the nomination of a gated pod only when that pod changes."""
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        await cluster.put(returning(a_sized_ticket("t")))
+        await claim(cluster, "t", a_pod_on("node-1", "user").but(SLOW))
+        await cluster.delete(PODS, "user")
+        await cluster.until(PODS, "korder-guardian-t", is_promised_room)
+        lease: JSON = {"name": "kube-scheduler", "namespace": "kube-system"}
+        first: JSON = {"metadata": lease, "spec": {"holderIdentity": "first"}}
+        await cluster.client.create(LEASES, first)
+        for name in ("first", "second"):
+            spec: JSON = {"holderIdentity": name}
+            await cluster.edit(LEASES, "kube-scheduler", {"spec": spec}, "kube-system")
+            guardian = await cluster.until(PODS, "korder-guardian-t", partial(has_told, name))
+            assert is_promised_room(guardian)
+        await cluster.edit(PODS, "user", {"metadata": {"finalizers": None}})
+        back = await cluster.until(TICKETS, "t", RESERVED)
+        assert back.status.node_name == "node-1"
+
+
+def has_told(scheduler: str, guardian: Pod) -> bool:
+    told = core.reported(guardian.status.conditions, "korder.dev/RoomPromised")
+    words = f"Room on node node-1 is kept for this guardian. Scheduler {scheduler} knows."
+    return told is not None and told.message == words
 
 
 async def share(cluster: Scene, name: str, pod: str, cpu: str) -> Pod:
@@ -193,6 +282,25 @@ async def test_a_shared_ticket_that_expires_lets_its_pods_stay_rule_3(clock: Clo
         assert await cluster.guardians() == []
         await cluster.delete(PODS, pod.metadata.name)
         await cluster.until(TICKETS, "t", RELEASED)
+
+
+async def test_a_shared_ticket_whose_time_is_over_still_says_how_much_of_it_is_used(
+    clock: Clock,
+) -> None:
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        built = a_sized_ticket("t", cpu="2", duration="10s")
+        await cluster.put(built.but({"spec": {"allocateOnce": False}}))
+        first = await share(cluster, "t", "first", "1")
+        await share(cluster, "t", "second", "1")
+        await cluster.pass_time(12)
+        ticket = await cluster.until(TICKETS, "t", CLAIMED)
+        assert ticket.status.utilization_rate == "100%"
+        await cluster.edit(TICKETS, "t", {"spec": {"duration": "11s"}})
+        await cluster.delete(PODS, first.metadata.name)
+        await cluster.pass_time(2)
+        ticket = await cluster.until(TICKETS, "t", CLAIMED)
+        assert ticket.status.utilization_rate == "50%"
+        assert ticket.status.observed_generation == ticket.metadata.generation
 
 
 async def test_a_deleted_ticket_takes_its_guardian_along_but_not_its_pod(clock: Clock) -> None:

@@ -92,14 +92,15 @@ class Measuring(Collector):
 
     def _follow(self, change: Change[Ticket]) -> None:
         """Counts what happened to a ticket between two looks."""
-        if change.old is None or change.new is None:
+        old, new = change
+        if old is None or new is None or old.metadata.uid != new.metadata.uid:
             self._begun.pop(change.objects[0].metadata.uid, None)
             return
-        before, after = ticketstate.phase_of(change.old), ticketstate.phase_of(change.new)
-        if self._manager.leading and measures.has_lost(change.old, change.new):
-            self._lost.labels(*_why(change.new)).inc()
+        before, after = ticketstate.phase_of(old), ticketstate.phase_of(new)
+        if self._manager.leading and measures.has_lost(old, new):
+            self._lost.labels(*_why(new)).inc()
         if before is not after and TicketPhase.CLAIMING in (before, after):
-            self._time(change.old, change.new)
+            self._time(old, new)
 
     def _time(self, old: Ticket, new: Ticket) -> None:
         """Takes the time of a hand-over that begins or ends."""

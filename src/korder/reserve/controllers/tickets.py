@@ -7,6 +7,7 @@ itself is asked.
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 from korder.api.core import NAMESPACES, NODES, PODS, Node, Pod
@@ -14,9 +15,17 @@ from korder.api.meta import HasMetadata, Key, Kind, controller_of, key_of, owned
 from korder.api.plan import NOTHING, Create, Plan, Step
 from korder.api.reserve import TICKETS, PodReference, Ticket, TicketPhase
 from korder.kube.errors import ApiError, NotFound
-from korder.reserve.controllers.handovers import GUARDED, HANDED_OVER, guarded, handed_over
+from korder.reserve.controllers.claims import (
+    BY_NODE as PODS_BY_NODE,
+    HANDED_OVER,
+    by_node,
+    handed_over,
+    pods_on,
+)
+from korder.reserve.controllers.handovers import GUARDED, guarded
 from korder.reserve.controllers.renewing import Renewing
-from korder.reserve.rules.tickets import guardian, ticketplan
+from korder.reserve.controllers.schedulers import Schedulers
+from korder.reserve.rules.tickets import guardian, succession, ticketplan
 from korder.reserve.rules.tickets.guardian import Options
 from korder.reserve.rules.tickets.picture import Picture
 from korder.runtime.informer import Informer
@@ -29,8 +38,12 @@ BY_USER = "tickets.user"
 """Index of tickets: by the UIDs of the pods that have claimed them."""
 BY_NODE = "tickets.node"
 """Index of tickets: by the node that holds their room."""
+ARRIVING = "tickets.arriving"
+"""Index of tickets: by the node on which they are about to take their room back."""
 _CATCH_UP = timedelta(seconds=1)
 """How long to wait for a cache that is behind."""
+_PROMISED = "tickets.promised"
+"""Index of pods: the guardians that are promised room."""
 
 
 class Tickets:
@@ -51,14 +64,19 @@ class Tickets:
         self._namespaces = manager.informers.of(NAMESPACES)
         self._tickets.add_index(BY_USER, _users)
         self._tickets.add_index(BY_NODE, _node_of)
+        self._tickets.add_index(ARRIVING, _arriving)
         self._tickets.add_index(HANDED_OVER, handed_over)
         self._pods.add_index(GUARDED, guarded)
+        self._pods.add_index(PODS_BY_NODE, by_node)
+        self._pods.add_index(_PROMISED, _is_promised)
+        self._schedulers = Schedulers(manager)
         self._controller = manager.controller(
             "tickets", self._turn, workers=32, refused=self._refused
         )
-        self._controller.follow(self._tickets)
         self._controller.follow(self._pods, self._concerned)
+        self._tickets.on_change(self._ticket_changed)
         self._nodes.on_change(self._node_changed)
+        self._schedulers.on_new(self._tell_all)
 
     def _concerned(self, pod: Pod) -> Iterable[Key]:
         """The ticket that a guardian belongs to, and the tickets that a pod uses."""
@@ -67,6 +85,11 @@ class Tickets:
             yield Key(pod.metadata.namespace, owner.name)
         yield from map(key_of, self._tickets.reader.where(BY_USER, pod.metadata.uid))
 
+    def _ticket_changed(self, change: Change[Ticket]) -> None:
+        old, new = change
+        if old is None or new is None or not ticketplan.is_reworded(old, new):
+            self._controller.queue.add(key_of(change.objects[0]))
+
     def _node_changed(self, change: Change[Node]) -> None:
         """Heartbeats concern nobody: only a node that comes, goes, or is cordoned does."""
         old, new = change
@@ -74,6 +97,12 @@ class Tickets:
             return
         for ticket in self._tickets.reader.where(BY_NODE, change.objects[0].metadata.name):
             self._controller.queue.add(key_of(ticket))
+
+    def _tell_all(self) -> None:
+        """Another scheduler has to be told which guardians are promised room."""
+        for pod in self._pods.reader.where(_PROMISED, ""):
+            for key in self._concerned(pod):
+                self._controller.queue.add(key)
 
     async def _turn(self, key: Key, now: datetime) -> Plan:
         ticket = self._tickets.reader.get(key)
@@ -91,6 +120,9 @@ class Tickets:
             self._free_name(ticket),
             self._ends(key.namespace),
             self._is_busy(ticket.status.node_name),
+            self._is_awaited(ticket),
+            partial(self._promised, ticket),
+            self._schedulers.at_work,
             self._barred,
         )
         if self._tickets.reader.get(key) is not ticket:
@@ -145,6 +177,32 @@ class Tickets:
         """Says whether room is being handed over on the node."""
         return bool(node and self._tickets.reader.where(HANDED_OVER, node))
 
+    def _is_awaited(self, ticket: Ticket) -> bool:
+        """Says whether another ticket on the node is about to take back room that nobody has any more."""
+        others = self._tickets.reader.where(ARRIVING, ticket.status.node_name)
+        return any(other is not ticket and not self._is_held(other) for other in others)
+
+    def _promised(self, ticket: Ticket) -> list[Pod]:
+        """The guardians of other tickets that are promised room on the node which is still in use."""
+        return [
+            pod
+            for pod in pods_on(ticket.status.node_name, self._pods.reader)
+            if guardian.is_gated(pod)
+            and not owned_by(pod, ticket.metadata.uid)
+            and not self._finds_room(pod)
+        ]
+
+    def _finds_room(self, waiting: Pod) -> bool:
+        owner = controller_of(waiting)
+        key = Key(waiting.metadata.namespace, owner.name if owner is not None else "")
+        ticket = self._tickets.reader.get(key)
+        return ticket is not None and succession.is_arriving(ticket) and not self._is_held(ticket)
+
+    def _is_held(self, ticket: Ticket) -> bool:
+        """Says whether a guardian of the ticket is on some node, be it that it is about to go."""
+        guardians = self._pods.reader.where(GUARDED, ticket.metadata.uid)
+        return any(pod.spec.node_name for pod in guardians)
+
     def _barred(self, ticket: Ticket, now: datetime) -> str:
         return "" if self._renewing is None else self._renewing.barred(ticket, now)
 
@@ -168,6 +226,14 @@ def _users(ticket: Ticket) -> Iterable[str]:
 
 def _node_of(ticket: Ticket) -> Iterable[str]:
     return (ticket.status.node_name,) if ticket.status.node_name else ()
+
+
+def _arriving(ticket: Ticket) -> Iterable[str]:
+    return _node_of(ticket) if succession.is_arriving(ticket) else ()
+
+
+def _is_promised(pod: Pod) -> Iterable[str]:
+    return ("",) if pod.status.nominated_node_name and guardian.is_gated(pod) else ()
 
 
 def _same(old: Node, new: Node) -> bool:

@@ -8,7 +8,7 @@ back, and a changed size.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from korder.api import instant
+from korder.api import core, instant
 from korder.api.core import Pod
 from korder.api.meta import controller_of, key_of
 from korder.api.plan import Notice, Plan
@@ -27,11 +27,13 @@ from korder.reserve.rules.tickets import (
     usage,
 )
 from korder.reserve.rules.tickets.guardian import ANYWHERE, Place
-from korder.reserve.rules.tickets.picture import Loss, Picture, unschedulable
+from korder.reserve.rules.tickets.picture import Loss, Picture, is_leaving, unschedulable
 from korder.reserve.rules.tickets.succession import Amounts
 
 SILENCE = timedelta(seconds=60)
 """How long a scheduler may say nothing about a guardian."""
+NEXT_TRY = timedelta(seconds=5)
+"""How long after a guardian was made that has failed the next is made, at the soonest: where one is turned away, others are too."""
 ALTERED_FOR = timedelta(minutes=5)
 """How old a guardian gets that somebody made another size than it was meant to have, before one more is tried."""
 
@@ -165,17 +167,22 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
     """No guardian has room yet."""
     ticket, home = picture.ticket, picture.ticket.status.node_name
     waiting = [pod for pod in picture.live if succession.fits(picture, pod, left, home)]
+    again_at = None if waiting else _again_at(picture, now)
+    if again_at is not None:
+        return Plan().wake(again_at)
     rest = [pod for pod in picture.guardians if pod not in waiting[:1]]
     plan = picture.dismissal(rest, now)
     if not waiting:
         bad = guardian.forbidden(ticket, picture.options)
         if bad:
             return plan if plan.stages else _refusal(picture, bad, now)
-        return plan.then(*succession.creation(picture, left, Place(home))).tell(*_birth(picture))
+        made = succession.creation(picture, left, Place(home))
+        return succession.arrival(picture, plan, made, now).tell(*_birth(picture))
     pod = waiting[0]
     if guardian.is_gated(pod):
         in_the_way = any(each.spec.node_name == home for each in rest) or picture.leaving()
-        return plan if in_the_way else plan.then(succession.opening(pod))
+        step = succession.opening(pod, now)
+        return plan if in_the_way else succession.arrival(picture, plan, (step,), now)
     why, patient_until = unschedulable(pod), _patient_until(pod)
     if not why and patient_until is not None and now >= patient_until:
         why = f"scheduler {ticket.spec.scheduler_name} has said nothing about {pod.metadata.name}"
@@ -184,10 +191,20 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
     return ticketstatus.report(ticket, _unplaced(picture, why, now))
 
 
+def _again_at(picture: Picture, now: datetime) -> datetime | None:
+    """When the next guardian may follow one that failed as soon as it came, and stays to tell; None is now."""
+    made = (
+        pod.metadata.creation_timestamp
+        for pod in picture.lost
+        if core.is_finished(pod) and not is_leaving(pod)
+    )
+    return max((at + NEXT_TRY for at in made if at and at <= now < at + NEXT_TRY), default=None)
+
+
 def _patient_until(pod: Pod) -> datetime | None:
     """When a guardian has waited for its scheduler for so long that people should know."""
-    made = pod.metadata.creation_timestamp
-    return None if made is None else made + SILENCE
+    since = succession.waits_since(pod)
+    return None if since is None else since + SILENCE
 
 
 def _unplaced(picture: Picture, why: str, now: datetime) -> TicketStatus:
@@ -201,8 +218,9 @@ def _unplaced(picture: Picture, why: str, now: datetime) -> TicketStatus:
 
 
 def _refusal(picture: Picture, message: str, now: datetime) -> Plan:
-    status = ticketstatus.pending(picture.ticket, Reason.GUARDIAN_REFUSED, message, now)
-    return ticketstatus.report(picture.ticket, status)
+    ticket, home = picture.ticket, picture.ticket.status.node_name
+    status = ticketstatus.pending(ticket, Reason.GUARDIAN_REFUSED, message, now, home=home)
+    return ticketstatus.report(ticket, status)
 
 
 def _not_yet(picture: Picture, now: datetime) -> Plan:
@@ -210,7 +228,8 @@ def _not_yet(picture: Picture, now: datetime) -> Plan:
     ticket = picture.ticket
     start, due = clockwork.starts_at(ticket), clockwork.guardian_due(ticket)
     said = f"starts at {instant.render(start)}" if start is not None else ""
-    status = ticketstatus.pending(ticket, Reason.SCHEDULED, said, now)
+    home = ticket.status.node_name if ticket.status.shared_by else ""
+    status = ticketstatus.pending(ticket, Reason.SCHEDULED, said, now, home=home)
     too_early = due is not None and now < due
     if status != ticket.status or not too_early:
         return ticketstatus.report(ticket, status)

@@ -5,7 +5,7 @@ the server before it leaves one out. It is also here that a guardian is judged: 
 and its node must exist.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -48,6 +48,9 @@ class Picture:
         free_name: A name for one more guardian.
         namespace_ends: Whether nothing new may be made.
         node_is_busy: Whether a hand-over is under way on the ticket's node.
+        node_is_awaited: Whether the guardian of another ticket is about to take room there that is free for it.
+        promised: Lists the guardians of other tickets that are promised room there which is still in use.
+        scheduler: Who schedules, as far as is known; a new one has to be told of nominations again.
         barred: Says why a standing ticket may not be held for another term; empty if it may.
     """
 
@@ -59,6 +62,9 @@ class Picture:
     free_name: str = ""
     namespace_ends: bool = False
     node_is_busy: bool = False
+    node_is_awaited: bool = False
+    promised: Callable[[], Collection[Pod]] = tuple
+    scheduler: str = ""
     barred: Callable[[Ticket, datetime], str] = lambda _, __: ""
 
     @property

@@ -25,7 +25,7 @@ def without_ended(picture: Picture, now: datetime) -> TicketStatus | None:
     )
     end = clockwork.expiration(ticket, clockwork.activation(ticket), now)
     if end is not None and end <= now and shares:
-        return kept.status
+        return ticketstatus.kept(kept, usage.rate(kept, usage.taken(shares)), now)
     if end is not None and end <= now:
         return ticketstatus.released(kept, "all its pods have ended", now)
     return ticketstatus.pending(
@@ -57,8 +57,9 @@ def expiry(picture: Picture, now: datetime) -> Plan:
         if ticket.status.phase is TicketPhase.CLAIMED:
             said = ticketstatus.released(ticket, "all its pods have ended", now)
         return ticketstatus.report(ticket, said)
-    if ticket.status.phase is TicketPhase.CLAIMED:
-        return picture.dismissal(picture.guardians, now)
-    message = "its time is over; its pods keep their room"
     rate = usage.rate(ticket, usage.taken(shares))
+    if ticket.status.phase is TicketPhase.CLAIMED:
+        told = ticketstatus.report(ticket, ticketstatus.kept(ticket, rate, now))
+        return told if told.stages else picture.dismissal(picture.guardians, now)
+    message = "its time is over; its pods keep their room"
     return ticketstatus.report(ticket, ticketstatus.in_use(ticket, message, rate, now))

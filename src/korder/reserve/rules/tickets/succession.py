@@ -5,38 +5,46 @@ node, and the gate falls when the room is free (rules 10, 11): ungated it would 
 (K9). Which guardian is meant for what is read from the mark it was made with, so a crash in between changes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from korder.api import quantity
+from korder.api import core, instant, quantity
 from korder.api.core import PODS, Pod
 from korder.api.meta import JSON, key_of
-from korder.api.plan import Create, Patch, Plan
+from korder.api.plan import Create, Patch, PatchType, Plan, Step
 from korder.api.quantity import Quantity
-from korder.api.reserve import GUARDIAN_HASH_ANNOTATION
+from korder.api.reserve import (
+    GUARDIAN_HASH_ANNOTATION,
+    OPENED_ANNOTATION,
+    ROOM_PROMISED_CONDITION,
+    Reason,
+    Ticket,
+    TicketPhase,
+)
 from korder.reserve.rules.tickets import guardian, usage
 from korder.reserve.rules.tickets.guardian import Place
 from korder.reserve.rules.tickets.picture import Picture
 
 Amounts = Mapping[str, Quantity]
 PATIENCE = timedelta(seconds=1)
-"""How long to leave a node alone that is busy with a hand-over."""
+"""How long to leave a node alone on which others are about to take room."""
+_ON_THE_WAY = frozenset({Reason.RETURNING, Reason.CLAIM_UNDONE, Reason.NEVER_BOUND})
 
 
 def prepare(picture: Picture, amounts: Amounts, place: Place, now: datetime) -> Plan:
     """Places a guardian behind its gate, nominated to the node whose room it is to take.
 
-    Not while a hand-over is under way there: what is nominated counts besides what still stands, and a pod of the batch would not fit.
+    Not while others are about to take room there: what is nominated counts besides what still stands, and they would not fit.
     """
-    if picture.node_is_busy:
+    if picture.node_is_busy or picture.node_is_awaited:
         return Plan().wake(now + PATIENCE)
     waiting = [pod for pod in picture.live if not pod.spec.node_name]
     fit = [pod for pod in waiting if fits(picture, pod, amounts, place.node)]
     if not fit:
         return picture.dismissal(waiting, now).then(*creation(picture, amounts, place))
-    named = fit[0].status.nominated_node_name == place.node
-    if picture.options.nominate and guardian.is_gated(fit[0]) and not named:
-        return Plan().then(nomination(fit[0], place.node))
+    known = _is_known(fit[0], place.node, picture.scheduler)
+    if picture.options.nominate and guardian.is_gated(fit[0]) and not known:
+        return Plan().then(_nomination(fit[0], place.node, picture.scheduler, now))
     return picture.dismissal([pod for pod in waiting if pod is not fit[0]], now)
 
 
@@ -75,14 +83,71 @@ def creation(picture: Picture, amounts: Amounts, place: Place) -> tuple[Create, 
     return (Create(PODS, made),)
 
 
-def nomination(pod: Pod, node: str) -> Patch:
-    """Lets the scheduler keep the room for a guardian behind its gate."""
-    body: JSON = {"status": {"nominatedNodeName": node}}
+def arrival(picture: Picture, plan: Plan, steps: Iterable[Step], now: datetime) -> Plan:
+    """Lets a guardian take the room that is free for it; what others are promised there besides what they still have is taken back first.
+
+    It counts like a pod, and the guardian would not fit. They are promised it again when the guardian is bound.
+    """
+    promised = picture.promised() if picture.ticket.status.node_name else ()
+    if promised and picture.node_is_busy:
+        return plan.wake(now + PATIENCE)
+    return plan.then(*(_withdrawal(each) for each in promised)).then(*steps)
+
+
+def is_arriving(ticket: Ticket) -> bool:
+    """Says whether a ticket is about to take its room on a node back, and nothing is known that keeps it from that."""
+    status = ticket.status
+    return (
+        status.phase is TicketPhase.PENDING
+        and bool(status.node_name)
+        and status.reason in _ON_THE_WAY
+    )
+
+
+def _nomination(pod: Pod, node: str, scheduler: str, now: datetime) -> Patch:
+    """Lets the scheduler keep the room for a guardian behind its gate; to one that took over, the new words are news enough."""
+    said: dict[str, JSON] = {"nominatedNodeName": node}
+    if scheduler:
+        condition: JSON = {
+            "type": ROOM_PROMISED_CONDITION,
+            "status": "True",
+            "reason": "Nominated",
+            "message": _words(node, scheduler),
+            "lastTransitionTime": instant.render(now),
+        }
+        said["conditions"] = [condition]
+    body: JSON = {"status": said}
+    form, uid = PatchType.STRATEGIC, pod.metadata.uid
+    return Patch(PODS, key_of(pod), body, form, subresource="status", uid=uid)
+
+
+def _withdrawal(pod: Pod) -> Patch:
+    body: JSON = {"status": {"nominatedNodeName": None}}
     return Patch(PODS, key_of(pod), body, subresource="status", uid=pod.metadata.uid)
 
 
-def opening(pod: Pod) -> Patch:
-    """Takes the gate off, from exactly the guardian that was seen."""
+def _is_known(pod: Pod, node: str, scheduler: str) -> bool:
+    """Says whether the scheduler that is at work now knows what a guardian is promised."""
+    told = core.reported(pod.status.conditions, ROOM_PROMISED_CONDITION)
+    is_news = scheduler and (told is None or told.message != _words(node, scheduler))
+    return pod.status.nominated_node_name == node and not is_news
+
+
+def _words(node: str, scheduler: str) -> str:
+    return f"Room on node {node} is kept for this guardian. Scheduler {scheduler} knows."
+
+
+def opening(pod: Pod, now: datetime) -> Patch:
+    """Takes the gate off, from exactly the guardian that was seen, and notes when."""
     meta = pod.metadata
-    body: JSON = {"spec": {"schedulingGates": None}}
+    opened: JSON = {"annotations": {OPENED_ANNOTATION: instant.render(now)}}
+    body: JSON = {"metadata": opened, "spec": {"schedulingGates": None}}
     return Patch(PODS, key_of(pod), body, uid=meta.uid, resource_version=meta.resource_version)
+
+
+def waits_since(pod: Pod) -> datetime | None:
+    """Since when the scheduler may place a guardian: since its gate fell, or since it was made."""
+    try:
+        return instant.parse(pod.metadata.annotations.get(OPENED_ANNOTATION, ""))
+    except instant.InvalidInstant:
+        return pod.metadata.creation_timestamp

@@ -67,6 +67,18 @@ def refused(ticket: Ticket, message: str, now: datetime) -> Plan:
     return ticketstatus.report(ticket, said).wake(now + pause).wake(said.expiration_time)
 
 
+def is_reworded(old: Ticket, new: Ticket) -> bool:
+    """Says whether a refusal is only told in other words: when the next guardian is tried has been decided."""
+    is_refused = new.status.reason == Reason.GUARDIAN_REFUSED
+    return is_refused and _but_for_words(old) == _but_for_words(new)
+
+
+def _but_for_words(ticket: Ticket) -> Ticket:
+    meta = msgspec.structs.replace(ticket.metadata, resource_version="")
+    status = msgspec.structs.replace(ticket.status, message="", conditions=())
+    return msgspec.structs.replace(ticket, metadata=meta, status=status)
+
+
 def _deletion(picture: Picture, now: datetime) -> Plan:
     """Guardians go first, then the ticket; a pod that has the room keeps it."""
     ticket = picture.ticket
