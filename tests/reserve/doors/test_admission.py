@@ -188,7 +188,8 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "warned"), [("1h", True), ("23h59m", True), ("24h", False), (None, False)]
+    ("length", "warned"),
+    [("1h", True), ("23h59m", True), ("24h", False), (None, False), ("36h", True), ("48h", False)],
 )
 def test_a_pool_whose_tickets_end_before_the_next_firing_is_warned_of(
     length: str | None, warned: bool

@@ -156,6 +156,61 @@ async def test_orders_are_refused_as_the_rule_says(clock: Clock, admission: Admi
                 await there.client.create(ORDERS, order.json, dry_run=True)
 
 
+ORDERS_REFUSED = [
+    (strategy("61 * * * *"), ("spec.strategy.schedule", "'61")),
+    (strategy("0 0 30 2 *"), ("spec.strategy.schedule", "0 0 30 2 *")),
+    (strategy("0 2 * * *", "Mars/Olympus"), ("time zone", "Europe/Berlin")),
+    (template({"window": {"timeZone": "Mars"}}), ("time zone", "Europe/Berlin")),
+    (
+        amounts({"cpu": "100m", "memory": "2Gi"}, {"cpu": "100m", "memory": "1Gi"}),
+        ("spec.template.spec.resources.requests.memory", "limit", "2Gi", "1Gi"),
+    ),
+]
+PODS_REFUSED = {
+    "korder.dev/required": "yes",
+    "korder.dev/order": "a/b/c",
+    "korder.dev/order-request": "UPPER",
+    "korder.dev/ticket-request": "colour:red",
+    "korder.dev/fallback-after": "soon",
+}
+
+
+async def test_a_refusal_names_the_field_the_value_and_what_is_allowed(
+    clock: Clock, admission: Admission
+) -> None:
+    async with doors(clock, admission) as there:
+        for order, words in ORDERS_REFUSED:
+            with pytest.raises(ApiError) as refused:
+                await there.client.create(ORDERS, order.json, dry_run=True)
+            assert [word for word in words if word not in str(refused.value)] == []
+        for word, value in PODS_REFUSED.items():
+            pod = a_pod("p").annotated({word: value})
+            with pytest.raises(ApiError) as refused:
+                await there.client.create(PODS, pod.json, dry_run=True)
+            assert word in str(refused.value)
+            assert value in str(refused.value)
+
+
+async def test_a_pod_that_chose_its_node_hears_what_to_change(
+    clock: Clock, admission: Admission
+) -> None:
+    async with doors(clock, admission) as there:
+        pod = a_pod("p").annotated(REQUIRED).on("node-1")
+        with pytest.raises(ApiError, match=r"spec\.nodeName.*must be empty in a pod that asks"):
+            await there.client.create(PODS, pod.json)
+
+
+async def test_a_value_that_cannot_be_shown_is_refused_all_the_same(
+    clock: Clock, admission: Admission
+) -> None:
+    """The server drops a message of several lines or without an end, and says the plain one."""
+    async with doors(clock, admission) as there:
+        for value in ("a\nb", "x" * 9000, "'\""):
+            pod = a_pod("p").annotated({"korder.dev/order": value})
+            with pytest.raises(ApiError, match="must be an order's name or namespace/name"):
+                await there.client.create(PODS, pod.json, dry_run=True)
+
+
 async def test_a_ticket_keeps_what_its_guardian_is_made_of_and_can_be_extended(
     clock: Clock, admission: Admission
 ) -> None:
@@ -200,13 +255,29 @@ async def test_the_managers_own_writes_are_not_judged(clock: Clock, admission: A
     """Rule 23: whatever the manager writes passes, even if its webhooks do not answer."""
     place = Site(webhook_url=URL, user="kubernetes-admin")
     async with doors(clock, admission, place) as there:
+        order = await there.client.create(ORDERS, an_order("o").json)
+        there.manager.asked.clear()
         there.manager.up = False
-        await there.client.create(TICKETS, a_ticket("t").json)
+        ticket = await there.client.create(TICKETS, a_ticket("t").owned_by(ORDERS, order).json)
         key = Key("default", "t")
         await there.client.patch(TICKETS, key, {"spec": {"resources": {"requests": {"cpu": "2"}}}})
-        made = await there.client.create(PODS, a_pod("p").annotated(REQUIRED).json)
+        guardian = a_pod("p").annotated(REQUIRED).owned_by(TICKETS, ticket)
+        made = await there.client.create(PODS, guardian.json)
         assert not made.spec.scheduling_gates
         assert there.manager.asked == []
+
+
+async def test_who_runs_the_manager_is_judged_like_others(
+    clock: Clock, admission: Admission
+) -> None:
+    place = Site(webhook_url=URL, user="kubernetes-admin")
+    async with doors(clock, admission, place) as there:
+        made = await there.client.create(PODS, a_pod("p").annotated(REQUIRED).json)
+        assert [gate.name for gate in made.spec.scheduling_gates] == ["korder.dev/ticket"]
+        await there.client.create(TICKETS, a_ticket("t").json)
+        larger: JSON = {"spec": {"resources": {"requests": {"cpu": "2"}}}}
+        with pytest.raises((Invalid, Forbidden), match="make a new ticket"):
+            await there.client.patch(TICKETS, Key("default", "t"), larger)
 
 
 async def test_a_foreign_gate_stays_beside_ours(clock: Clock, admission: Admission) -> None:

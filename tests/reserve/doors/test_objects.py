@@ -34,6 +34,14 @@ def test_a_manager_is_deployed_only_if_there_is_an_image_and_then_twice() -> Non
     assert pod["serviceAccountName"] == MANAGER
 
 
+@pytest.mark.parametrize("admission", Admission)
+def test_managers_are_started_anew_when_the_means_of_admission_change(admission: Admission) -> None:
+    """A manager looks for webhooks to serve when it starts, and one that was there before serves none."""
+    (deployment,) = of_kind(objects.objects(Site(image=IMAGE), admission), "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert f"--admission={admission}" in container["args"]
+
+
 def test_policies_need_no_service_and_webhooks_of_a_manager_elsewhere_neither() -> None:
     assert not of_kind(objects.objects(Site(image=IMAGE), Admission.POLICY), "Service")
     elsewhere = Site(webhook_url="https://10.0.0.1:9443")
@@ -55,7 +63,8 @@ def test_no_webhook_is_asked_about_the_managers_own_writes(kind: str) -> None:
     user = "system:serviceaccount:korder-system:korder-controller-manager"
     for webhook in configuration["webhooks"]:
         conditions = {each["name"]: each["expression"] for each in webhook["matchConditions"]}
-        assert conditions["not-by-the-manager"] == f"request.userInfo.username != '{user}'"
+        spared = f"request.userInfo.username != '{user}' || !has(object.metadata.ownerReferences)"
+        assert conditions["not-by-the-manager"] == spared
         assert len(conditions) == 2
         assert webhook["timeoutSeconds"] <= 5
         assert webhook["sideEffects"] == "None"

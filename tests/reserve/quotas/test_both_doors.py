@@ -54,6 +54,19 @@ LEAD: dict[str, JSON] = {
     "objectSelector": {"matchLabels": {"tier": "lead"}},
 }
 
+BY_HAND: dict[str, JSON] = {
+    "type": "ObjectSelector",
+    "objectSelector": {
+        "matchExpressions": [{"key": "korder.dev/order", "operator": "DoesNotExist"}]
+    },
+}
+OF_OTHERS: dict[str, JSON] = {
+    "type": "ObjectSelector",
+    "objectSelector": {
+        "matchExpressions": [{"key": "korder.dev/order", "operator": "NotIn", "values": ["o"]}]
+    },
+}
+
 
 @pytest.fixture(params=list(Admission))
 async def here(request: pytest.FixtureRequest, clock: Clock) -> AsyncIterator[Doors]:
@@ -127,6 +140,8 @@ async def test_an_order_beyond_a_limit_is_refused(
         pytest.param(ELSEWHERE, {"hard": {"tickets": "0"}}, id="another namespace"),
         pytest.param(OTHER_TEAM, {"hard": {"tickets": "0"}}, id="another team"),
         pytest.param(LEAD, {"hard": {"tickets": "0", "orders": "0"}}, id="other objects"),
+        pytest.param(BY_HAND, {"hard": {"tickets": "0"}}, id="tickets made by hand"),
+        pytest.param(OF_OTHERS, {"hard": {"tickets": "0"}}, id="tickets of other orders"),
         pytest.param(LISTED, {"hard": {"tickets": "0"}, "enforcement": "Wait"}, id="may wait"),
         pytest.param(LISTED, {"hard": {"reserved.memory": "0"}}, id="what it does not ask for"),
     ],
@@ -243,15 +258,17 @@ async def test_a_second_quota_for_the_whole_cluster_is_refused_and_the_first_nam
 async def test_two_quotas_for_the_whole_cluster_that_got_in_can_both_be_changed(
     here: Doors,
 ) -> None:
-    """Two that are made at the same moment may both be let in; here the manager makes them, whom nobody judges."""
+    """Two that are made at the same moment may both be let in; here the manager makes them for an owner, which nobody judges."""
     headers = {
         "Authorization": f"Bearer {here.server.admin_token}",
         "Impersonate-User": Site().manager_user,
         "Impersonate-Group": "system:masters",
     }
     unjudged = Client(InProcessTransport(here.server.api.handle, headers), rng=random.Random(1))
+    owner: JSON = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "u"}
     for name in ("first", "second"):
-        made = await unjudged.create(QUOTAS, a_quota(name, tickets="1").json)
+        quota = a_quota(name, tickets="1").but({"metadata": {"ownerReferences": [owner]}})
+        made = await unjudged.create(QUOTAS, quota.json)
         here.manager.counted.tally.quota_changed(None, made)
     more: JSON = {"spec": {"hard": {"tickets": "2"}}}
     for name in ("first", "second"):

@@ -47,6 +47,8 @@ def test_a_shared_ticket_counts_for_what_nobody_has_taken() -> None:
     share: JSON = {"namespace": "a", "name": "p", "uid": "p", "requests": {"cpu": "300m"}}
     ticket = a_counted_ticket(allocateOnce=False).but({"status": {"sharedBy": [share]}})
     assert charge(ticket) == {"tickets": "1", "reserved.cpu": "200m"}
+    over = ticket.but({"status": {"phase": "Claimed"}})
+    assert charge(over) == {"tickets": "1"}, "its time is over and nothing is held any more"
 
 
 def test_a_ticket_that_does_not_say_counts_for_the_usual_room() -> None:

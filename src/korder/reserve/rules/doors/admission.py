@@ -15,7 +15,6 @@ from korder.api.reserve import (
     DEFAULT_DURATION,
     SCHEDULING_GATE,
     Order,
-    Strategy,
     StrategyType,
     Ticket,
     TicketSpec,
@@ -23,7 +22,7 @@ from korder.api.reserve import (
 )
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
 from korder.reserve.rules.doors import conditions, sentences
-from korder.reserve.rules.orders import schedule, template
+from korder.reserve.rules.orders import gaps, schedule, template
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,22 +174,10 @@ def _advice(order: Order, now: datetime) -> Iterator[str]:
     if spec.replicas > sentences.MANY:
         yield sentences.many(str(spec.replicas))
     if strategy is not None and strategy.type is StrategyType.RECURRING:
-        gap = _gap(strategy, _length(spec.template.spec), now)
+        first = schedule.parse(strategy.schedule, strategy.time_zone).next_after(now)
+        gap = gaps.told(strategy, _length(spec.template.spec), first)
         if gap:
-            yield gap
-
-
-def _gap(strategy: Strategy, length: timedelta, now: datetime) -> str:
-    """Rule 5: between the end of a pool's tickets and the firing that replaces them nothing is held."""
-    firings = schedule.parse(strategy.schedule, strategy.time_zone)
-    first = firings.next_after(now)
-    period = firings.next_after(first) - first
-    if length >= period:
-        return ""
-    return (
-        f"spec.template.spec.duration is shorter than the {period} between two firings:"
-        " until the next firing nothing is held"
-    )
+            yield f"spec.template.spec.duration leaves times in which nothing is held: {gap}"
 
 
 def _length(spec: TicketSpec) -> timedelta:

@@ -35,23 +35,29 @@ def _fits(word: str, pattern: str) -> str:
     return f"!({_has(word)}) || {ANNOTATIONS}['{word}'].matches(r'^(?:{pattern})$')"
 
 
+def _worded(word: str, pattern: str, told: str) -> Demand:
+    """A demand on an annotation that is there, and a sentence with what it says instead."""
+    message = f"annotation {word} must be {told}"
+    return Demand(
+        _fits(word, pattern), message, f"\"{message}, not '\" + {ANNOTATIONS}['{word}'] + \"'\""
+    )
+
+
 _MUST = f"({_has(REQUIRED)} && {ANNOTATIONS}['{REQUIRED}'] == 'true')"
 SEEKS = f"has({ANNOTATIONS}) && ({' || '.join([_MUST, *map(_has, (ORDER, ORDER_REQUEST, TICKET_REQUEST, FALLBACK_AFTER))])})"
 """Whether a pod wants a ticket: it may have words of ours and want none."""
+_ANYWHERE = "(!has(object.spec.nodeName) || object.spec.nodeName == '')"
+GATED = f"{SEEKS} && {_ANYWHERE}"
+"""Whether a pod gets the gate; one that names its node is not given it, or the server would complain of the gate before we can say what is wrong."""
 
 OF_PODS = (
-    Demand(_fits(REQUIRED, "true|false"), f"annotation {REQUIRED} must be true or false"),
-    Demand(
-        _fits(ORDER, patterns.ORDER),
-        f"annotation {ORDER} must be an order's name or namespace/name",
-    ),
-    Demand(
-        _fits(ORDER_REQUEST, patterns.ORDER),
-        f"annotation {ORDER_REQUEST} must be an order's name or namespace/name",
-    ),
-    Demand(
-        _fits(TICKET_REQUEST, patterns.TICKET),
-        f"annotation {TICKET_REQUEST} must be name:<ticket>, selector:<labels>, group:<group>, or the ticket's bare name",
+    _worded(REQUIRED, "true|false", "true or false"),
+    _worded(ORDER, patterns.ORDER, "an order's name or namespace/name"),
+    _worded(ORDER_REQUEST, patterns.ORDER, "an order's name or namespace/name"),
+    _worded(
+        TICKET_REQUEST,
+        patterns.TICKET,
+        "name:<ticket>, selector:<labels>, group:<group>, or the ticket's bare name",
     ),
     Demand(
         f"!({_has(ORDER)} && {_has(ORDER_REQUEST)}) || {ANNOTATIONS}['{ORDER}'] == {ANNOTATIONS}['{ORDER_REQUEST}']",
@@ -62,17 +68,14 @@ OF_PODS = (
         f"annotations {TICKET_REQUEST} and {ORDER_REQUEST} exclude each other:"
         f" use one of them, or {ORDER} to narrow {TICKET_REQUEST}",
     ),
-    Demand(
-        f"{_fits(FALLBACK_AFTER, patterns.DURATION)}",
-        f"annotation {FALLBACK_AFTER} must be a duration such as 90s or 1h30m",
-    ),
+    _worded(FALLBACK_AFTER, patterns.DURATION, "a duration such as 90s or 1h30m"),
     Demand(
         f"!({_MUST} && {_has(FALLBACK_AFTER)})",
         f"annotation {FALLBACK_AFTER} must not be used together with {REQUIRED}=true:"
         " a pod that requires a ticket never falls back",
     ),
     Demand(
-        f"!({SEEKS}) || !has(object.spec.nodeName) || object.spec.nodeName == ''",
+        f"!({SEEKS}) || {_ANYWHERE}",
         f"spec.nodeName {sentences.NODE_NAME}",
     ),
 )
@@ -89,11 +92,16 @@ VARIABLES = {
 }
 """The spec of a ticket wherever it is, what it was, and all time zones."""
 
-_BOTH = "has(variables.ticket.resources) && has(variables.ticket.resources.requests) && has(variables.ticket.resources.limits)"
-_WITHIN = (
-    "variables.ticket.resources.limits.all(name, !(name in variables.ticket.resources.requests)"
-    " || !quantity(string(variables.ticket.resources.requests[name]))"
-    ".isGreaterThan(quantity(string(variables.ticket.resources.limits[name]))))"
+_REQUESTS, _LIMITS = "variables.ticket.resources.requests", "variables.ticket.resources.limits"
+_BOTH = f"has(variables.ticket.resources) && has({_REQUESTS}) && has({_LIMITS})"
+_OVER = (
+    f"name in {_REQUESTS}"
+    f" && quantity(string({_REQUESTS}[name])).isGreaterThan(quantity(string({_LIMITS}[name])))"
+)
+_OVER_TOLD = (
+    "(request.resource.resource == 'orders' ? 'spec.template.spec' : 'spec')"
+    f" + {_LIMITS}.filter(name, {_OVER}).map(name, '.resources.requests.' + name + ' must not be greater than its limit: '"
+    f" + string({_REQUESTS}[name]) + ' is more than ' + string({_LIMITS}[name]))[0]"
 )
 ZONE_TOLD = "timeZone must be the name of a time zone such as UTC or Europe/Berlin"
 SCHEDULE_TOLD = (
@@ -105,6 +113,11 @@ def known(zone: str) -> str:
     """Whether there is a time zone of this name."""
     year = f"timestamp('2000-06-15T12:00:00Z').getFullYear({zone})"
     return f"{zone} == '' || ({zone} != 'Local' && {year} == 2000)"
+
+
+def spoken(holds: str, told: str) -> str:
+    """The same with a sentence in it: where it cannot be computed people are shown the expression, and no message."""
+    return f"'{told}' != '' && ({holds})"
 
 
 def fires(schedule: str) -> str:
@@ -148,15 +161,20 @@ def of_ours(*, system_classes: bool) -> tuple[Demand, ...]:
         for field in sentences.KEPT
     )
     return (
-        Demand(f"!({_BOTH}) || {_WITHIN}", "resources.requests must not be greater than limits"),
+        Demand(
+            f"!({_BOTH}) || {_LIMITS}.all(name, !({_OVER}))",
+            "resources.requests must not be greater than limits",
+            _OVER_TOLD,
+        ),
         *(() if system_classes else (classes,)),
         Demand(
             "!has(object.spec.strategy) || !has(object.spec.strategy.schedule) || object.spec.strategy.schedule == ''"
             f" || ({fires('object.spec.strategy.schedule')})",
             f"spec.strategy.schedule {SCHEDULE_TOLD}",
+            f'"spec.strategy.schedule {SCHEDULE_TOLD}, not \'" + object.spec.strategy.schedule + "\'"',
         ),
         Demand(
-            f"variables.zones.all(zone, {known('zone')})",
+            spoken(f"variables.zones.all(zone, {known('zone')})", ZONE_TOLD),
             ZONE_TOLD,
         ),
         _unworded("labels"),

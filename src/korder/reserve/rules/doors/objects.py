@@ -29,7 +29,7 @@ def objects(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
     """An installation, without the CRDs."""
     webhook = admission is Admission.WEBHOOK
     served = (_service(place),) if webhook and not place.webhook_url else ()
-    manager = (_deployment(place),) if place.image else ()
+    manager = (_deployment(place, admission),) if place.image else ()
     return (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": meta(place.namespace)},
         priority_class(),
@@ -67,7 +67,7 @@ def _service(place: Site) -> dict[str, JSON]:
     }
 
 
-def _deployment(place: Site) -> dict[str, JSON]:
+def _deployment(place: Site, admission: Admission) -> dict[str, JSON]:
     metadata = meta(MANAGER, place.namespace)
     return {
         "apiVersion": "apps/v1",
@@ -76,12 +76,15 @@ def _deployment(place: Site) -> dict[str, JSON]:
         "spec": {
             "replicas": REPLICAS,
             "selector": {"matchLabels": dict(SELECTOR)},
-            "template": {"metadata": {"labels": dict(SELECTOR)}, "spec": _manager(place)},
+            "template": {
+                "metadata": {"labels": dict(SELECTOR)},
+                "spec": _manager(place, admission),
+            },
         },
     }
 
 
-def _manager(place: Site) -> dict[str, JSON]:
+def _manager(place: Site, admission: Admission) -> dict[str, JSON]:
     """The manager's pod: one that also a namespace with restricted pod security takes."""
     return {
         "serviceAccountName": MANAGER,
@@ -95,12 +98,14 @@ def _manager(place: Site) -> dict[str, JSON]:
                 "labelSelector": {"matchLabels": dict(SELECTOR)},
             }
         ],
-        "containers": [_container(place)],
+        "containers": [_container(place, admission)],
     }
 
 
-def _container(place: Site) -> dict[str, JSON]:
-    arguments: list[JSON] = ["manager", "--leader-elect", "--log-format=json"]
+def _container(place: Site, admission: Admission) -> dict[str, JSON]:
+    # It says what is served: who is there already must start anew when that changes.
+    served = f"--admission={admission}"
+    arguments: list[JSON] = ["manager", "--leader-elect", "--log-format=json", served]
     if place.system_classes:
         arguments.append("--allow-system-classes")
     return {

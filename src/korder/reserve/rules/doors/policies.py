@@ -13,7 +13,7 @@ from korder.api.reserve import GROUP, SCHEDULING_GATE, VERSION
 from korder.reserve.rules.doors import conditions, expressions, quotaexpressions, soundexpressions
 from korder.reserve.rules.doors.conditions import Condition
 from korder.reserve.rules.doors.expressions import Demand
-from korder.reserve.rules.doors.site import Site, meta
+from korder.reserve.rules.doors.site import JUDGING, Site, meta
 
 _API = "admissionregistration.k8s.io/v1"
 
@@ -42,7 +42,7 @@ def policies(place: Site) -> tuple[dict[str, JSON], ...]:
     """All policies and their bindings."""
     others = conditions.not_by(place.manager_user)
     marking: dict[str, JSON] = {
-        **_looked_at(_PODS, others, Condition(conditions.ASKS.name, expressions.SEEKS)),
+        **_looked_at(_PODS, others, Condition(conditions.ASKS.name, expressions.GATED)),
         "failurePolicy": "Fail",
         "reinvocationPolicy": "IfNeeded",
         "mutations": [
@@ -53,7 +53,7 @@ def policies(place: Site) -> tuple[dict[str, JSON], ...]:
         *_bound("Mutating", "korder-pods", marking),
         *_judged("korder-pods", _looked_at(_PODS, others, conditions.ASKS), expressions.OF_PODS),
         *_judged(
-            "korder-orders-and-tickets",
+            JUDGING,
             _looked_at(_OURS, others, conditions.CHANGES),
             expressions.of_ours(system_classes=place.system_classes),
         ),

@@ -2,8 +2,8 @@
 
 `policies` makes admission policies of it, where no webhook is asked. A policy is shown every quota as its parameter, with what its status said
 last: that is a breath old, as the count of a webhook's replica is, and the ledger has the last word here as there. CEL cannot multiply
-quantities, so sums of resources are compared as numbers with a little tolerance: nothing is refused that fits. Allocations, and
-orders in DaemonSet mode, whose nodes a policy cannot count, are left to the ledger.
+quantities, so sums of resources are compared as numbers with a little tolerance: nothing is refused that fits. Allocations,
+quotas that choose tickets by their order, and orders in DaemonSet mode, whose nodes a policy cannot count, are left to the ledger.
 """
 
 from korder.api.quota import (
@@ -14,7 +14,7 @@ from korder.api.quota import (
     Enforcement,
     ScopeType,
 )
-from korder.api.reserve import DEFAULT_DURATION
+from korder.api.reserve import DEFAULT_DURATION, ORDER_LABEL
 from korder.reserve.rules.doors.expressions import Demand
 
 
@@ -67,6 +67,13 @@ def _number(text: str) -> str:
 
 
 _ORDER = "request.resource.resource == 'orders'"
+_CHOOSES = "params.spec.scope.objectSelector"
+_NAMES_ORDERS = (
+    f"has({_CHOOSES}) && (has({_CHOOSES}.matchLabels) && '{ORDER_LABEL}' in {_CHOOSES}.matchLabels"
+    f" || has({_CHOOSES}.matchExpressions)"
+    f" && {_CHOOSES}.matchExpressions.exists(each, each.key == '{ORDER_LABEL}'))"
+)
+"""Whether a quota asks by which order tickets are made, a label that they get only when they are."""
 _NEW = "request.operation == 'CREATE'"
 ASKED = {
     "ticket": f"{_ORDER} ? object.spec.template.spec : object.spec",
@@ -83,7 +90,7 @@ ASKED = {
     "ticketLabels": f"!({_ORDER}) ? variables.ownLabels : has(object.spec.template.metadata)"
     f" ? {_labels('object.spec.template.metadata')} : {{}}",
     "meansOrder": f"{_ORDER} && ({_means('variables.ownLabels')})",
-    "meansTickets": _means("variables.ticketLabels"),
+    "meansTickets": f"!({_ORDER} && {_NAMES_ORDERS}) && ({_means('variables.ticketLabels')})",
     "hard": "has(params.status) && has(params.status.hard) && !has(params.metadata.deletionTimestamp)"
     " ? params.status.hard : {}",
     "used": "has(params.status) && has(params.status.used) ? params.status.used : {}",

@@ -9,7 +9,7 @@ from itertools import product
 
 from korder.api.meta import JSON
 from korder.reserve.rules.doors import site
-from korder.reserve.rules.doors.site import MANAGER, WEBHOOK, Site, meta
+from korder.reserve.rules.doors.site import JUDGING, MANAGER, WEBHOOK, Site, meta
 
 _RBAC = "rbac.authorization.k8s.io"
 _ADMISSION = "admissionregistration.k8s.io"
@@ -52,6 +52,7 @@ _EVERYWHERE: tuple[dict[str, JSON], ...] = (
         "validatingwebhookconfigurations",
         names=(WEBHOOK,),
     ),
+    _may(("get",), _ADMISSION, "validatingadmissionpolicies", names=(JUDGING,)),
 )
 _AT_HOME: tuple[dict[str, JSON], ...] = (
     _may(("create",), _LEASES, "leases"),

@@ -14,6 +14,8 @@ MANAGER = "korder-controller-manager"
 WEBHOOK = "korder-webhook"
 """The Service in front of the webhooks, both configurations of them, and the Secret with their certificate."""
 WEBHOOK_PORT = 9443
+JUDGING = "korder-orders-and-tickets"
+"""The policy on orders and tickets."""
 LEASE = "korder-manager"
 PART_OF = {"app.kubernetes.io/part-of": "korder"}
 """What all our objects are labelled with."""

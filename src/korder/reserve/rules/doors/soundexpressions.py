@@ -1,7 +1,7 @@
 """What `soundness` demands of quotas, said in CEL.
 
 `policies` makes admission policies of it. As in `expressions`, schedules and labels are judged by pattern, and a time zone by asking for the
-year in it: a zone that is unknown is refused in the server's words.
+year in it: a zone that is unknown is refused in the server's words, around the sentence that stands in the expression.
 """
 
 from korder.api.quota import (
@@ -90,7 +90,11 @@ OF_QUOTAS = (
     _of_windows(
         "schedule", expressions.fires("one.schedule"), f"schedule {expressions.SCHEDULE_TOLD}"
     ),
-    _of_windows("timeZone", expressions.known("one.timeZone"), expressions.ZONE_TOLD),
+    _of_windows(
+        "timeZone",
+        expressions.spoken(expressions.known("one.timeZone"), expressions.ZONE_TOLD),
+        expressions.ZONE_TOLD,
+    ),
     _of_labels(
         _KEY,
         "the key of a label must have 1 to 63 letters, digits, '-', '_' or '.', and may have a DNS subdomain and '/' before it",

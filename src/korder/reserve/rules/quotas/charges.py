@@ -1,7 +1,8 @@
 """What an order or a ticket counts for in a quota (rule 20).
 
 `tally` adds it up, the ledger charges it ahead. A ticket counts until it is Expired or Released. Room counts while it is held and not
-in use: a claimed ticket's room is its pod's, and of a ticket that several pods share only the rest is held.
+in use: a claimed ticket's room is its pod's, and of a ticket that several pods share only the rest is held, until its time is over and it
+is Claimed with whatever they have.
 """
 
 from collections.abc import Mapping
@@ -22,13 +23,9 @@ def of_ticket(ticket: Ticket) -> dict[str, Quantity]:
     """What a ticket counts for as it stands; nothing when it has ended."""
     if ticketstate.is_over(ticket):
         return {}
-    if not ticket.spec.allocate_once:
-        held = usage.remainder(ticket, ticket.status.shared_by)
-    elif ticketstate.phase_of(ticket) is TicketPhase.CLAIMED:
-        held = {}
-    else:
-        held = usage.held(ticket)
-    return _charge(held)
+    if ticketstate.phase_of(ticket) is TicketPhase.CLAIMED:
+        return _charge({})
+    return _charge(usage.remainder(ticket, ticket.status.shared_by))
 
 
 def of_new(spec: TicketSpec) -> dict[str, Quantity]:
