@@ -6,7 +6,7 @@ import pytest
 
 from korder.api import instant
 from korder.api.meta import JSON
-from korder.api.reserve import ORDERS, Order, Ticket
+from korder.api.reserve import NODE_LABEL, ORDERS, Order, Ticket
 from korder.reserve.rules.telling import explainorders
 from korder.reserve.rules.telling.explaining import Explanation
 from korder.reserve.rules.telling.explainorders import OrderQuestion
@@ -106,6 +106,22 @@ def test_the_next_firing_comes_from_the_schedule_itself():
     assert "Its guardians are placed 10m before." in told.facts
 
 
+def test_a_firing_that_was_acted_on_ahead_of_its_time_has_not_happened():
+    strategy: JSON = {"type": "Scheduled", "schedule": "0 18 * * *", "leadTime": "10h"}
+    order = an_observed(strategy=strategy).but(
+        {"status": {"lastScheduleTime": instant.render(NOW + timedelta(hours=6))}}
+    )
+    told = " ".join(explained(order).facts)
+    assert "last fired" not in told
+    assert "Its guardians are placed 10h before." in told
+
+
+def test_a_paused_order_does_not_fire():
+    strategy: JSON = {"type": "Scheduled", "schedule": "0 18 * * *"}
+    facts = explained(an_observed(strategy=strategy, paused=True)).facts
+    assert not any("fires next" in fact for fact in facts)
+
+
 def test_a_schedule_nobody_can_read_is_told():
     strategy: JSON = {"type": "Scheduled", "schedule": "61 * * * *"}
     facts = explained(an_observed(strategy=strategy)).facts
@@ -120,7 +136,8 @@ def test_daemonset_mode_tells_of_every_node_what_it_has_or_what_keeps_it_out():
     """Seed 001: does a node match, are its taints tolerated, is it ready and not cordoned."""
     order = an_observed(daemonSet=True, template={"spec": {"nodeSelector": {"os": "linux"}}})
     linux = {"os": "linux"}
-    ticket = a_ticket("o-n1").but({"spec": {"nodeName": "n1"}, "status": {"phase": "Pending"}})
+    ticket = a_ticket("o-n1").labelled({NODE_LABEL: "n1"})
+    ticket = ticket.but({"spec": {"nodeName": "n1"}, "status": {"phase": "Pending"}})
     told = explainorders.explain(
         OrderQuestion(
             order.build(),

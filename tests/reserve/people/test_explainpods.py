@@ -141,6 +141,17 @@ def test_pods_that_come_first_are_counted():
     assert "1 other pod comes before it, by priority and age." in told.facts
 
 
+def test_pods_that_want_other_tickets_are_not_in_its_way():
+    def wanting(name: str, ticket: str) -> PodBuilder:
+        return a_seeker(name, **{**REQUIRED, TICKET_REQUEST_ANNOTATION: ticket})
+
+    tickets = (a_held("mine", cpu="100m"), a_held("theirs", cpu="100m"))
+    told = explained(wanting("web", "mine"), *tickets, waiting=(wanting("abc", "theirs"),))
+    assert not any("before it" in fact for fact in told.facts)
+    told = explained(wanting("web", "mine"), *tickets, waiting=(a_seeker("abc"),))
+    assert "1 other pod comes before it, by priority and age." in told.facts
+
+
 def test_the_next_firing_of_an_order_is_told():
     fires = instant.render(NOW + timedelta(hours=3))
     order = an_order("o").but({"status": {"nextScheduleTime": fires}})

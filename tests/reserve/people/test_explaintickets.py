@@ -47,7 +47,7 @@ def explained(ticket: Builder[Ticket]) -> Explanation:
                 "It is to hold cpu 1.",
                 "It has no guardian yet; the ticket controller makes one, and tries again if it is refused.",
                 "It will hold for 60m, counted from when it is first Reserved.",
-                "It was made by hand.",
+                "It belongs to no order.",
             ],
         ),
         (
@@ -83,7 +83,7 @@ def explained(ticket: Builder[Ticket]) -> Explanation:
                 claimedTime=at(hours=-5),
                 utilizationRate="75%",
             ),
-            "default/web has its room on node n1, since 5h.",
+            "default/web has its room on node n1, for 5h now.",
             ["It uses 75% of the room. When its pod ends, the ticket is Released."],
         ),
         (
@@ -116,10 +116,18 @@ def test_each_phase_in_words(ticket: Builder[Ticket], verdict: str, facts: list[
     assert [fact for fact in facts if fact not in told.facts] == []
 
 
+def test_a_guardian_without_a_node_names_the_scheduler_it_waits_for():
+    """Of a scheduler that is not there nobody hears anything."""
+    guardian = a_pod("g").but({"spec": {"schedulerName": "none-such"}}).build()
+    told = explaintickets.explain(TicketQuestion(a_case().build(), NOW, guardians=[guardian]))
+    said = "Guardian g waits for none-such: `korder describe pod g` shows what it says."
+    assert said in told.facts
+
+
 def test_a_deletion_that_waits_says_for_what():
     leaving = a_case(phase="Claiming").deleted_at(NOW - timedelta(minutes=3))
     told = explained(leaving.but({"metadata": {"finalizers": [TICKET_FINALIZER]}}))
-    assert "It is being deleted, since 3m." in told.facts
+    assert "It is being deleted, for 3m now." in told.facts
     assert any(TICKET_FINALIZER in fact for fact in told.facts)
 
 

@@ -107,6 +107,16 @@ def test_a_shared_ticket_is_in_part_held_and_in_part_in_use():
     assert amounts["claimed_resources default cpu cores"] == 1
 
 
+def test_a_shared_ticket_whose_time_is_over_holds_nothing_beside_its_pods():
+    share: JSON = {"namespace": "default", "name": "p", "uid": "u", "requests": {"cpu": "1"}}
+    ticket = a_held_ticket("Claimed").but(
+        {"spec": {"allocateOnce": False}, "status": {"sharedBy": [share]}}
+    )
+    amounts = shown(measures.of_ticket(ticket.build()))
+    assert amounts["claimed_resources default cpu cores"] == 1
+    assert not any(name.startswith(("reserved_", "node_reserved_")) for name in amounts)
+
+
 def test_a_pod_counts_as_a_guardian_only_if_a_ticket_owns_it():
     owner = a_ticket("t").stored("t-uid").build()
     guardian = a_pod("g").labelled(GUARDED).owned_by(TICKETS, owner)

@@ -113,3 +113,21 @@ def test_only_the_replica_that_leads_shows_figures(lease: Key | None, shown: set
     Measuring(manager)
     manager.informers.of(TICKETS).wrote(a_ticket("t").stored("t-uid").build())
     assert set(gauges(manager).values()) == shown
+
+
+async def test_a_hand_over_ends_with_its_ticket_whatever_has_its_name_now(clock: Clock):
+    """After a broken watch a list can show a successor where the ticket was."""
+    client, rng = Client(MemoryServer().connect(), rng=random.Random(1)), random.Random(1)
+    manager = Manager(client, Settings("one"), clock=clock, rng=rng)
+    measuring = Measuring(manager)
+    tickets = manager.informers.of(TICKETS)
+    claiming = a_ticket("t").but({"status": {"phase": "Claiming"}})
+    for version, ticket in enumerate((a_ticket("t"), claiming), 2):
+        meta: JSON = {"resourceVersion": str(version)}
+        tickets.wrote(ticket.stored("first").but({"metadata": meta}).build())
+    assert len(measuring._begun) == 1
+    later: JSON = {"metadata": {"resourceVersion": "9"}}
+    tickets.wrote(claiming.stored("second").but(later).build())
+    assert not measuring._begun
+    figures = [key[0] for key, n in printed(manager).items() if n]
+    assert "korder_handovers_undone_total" not in figures

@@ -104,6 +104,25 @@ def test_a_lost_guardian_opens_a_gap_in_its_order() -> None:
     assert (waited.since, waited.seconds) == (at(100), 50.0)
 
 
+def test_an_order_that_a_quota_cuts_short_says_which_and_by_how_much() -> None:
+    history = Booked(FRIDAY)
+    history.order()
+    history.ticket(0, "Reserved")
+    told = "quota team: tickets used 1 of 1, requested 1"
+    short: JSON = {
+        "type": "Ready",
+        "status": "False",
+        "reason": "QuotaExceeded",
+        "message": told,
+    }
+    history.after(60).order(desiredReplicas=2, availableReplicas=1, conditions=[short])
+    assert not history.told().kept
+    assert history.told().promises[0].text == f"wants 2, has 1 since 00:01:00: {told}"
+    history.after(60).order(desiredReplicas=2, availableReplicas=2)
+    history.ticket(1, "Reserved")
+    assert history.told().kept
+
+
 def test_a_paused_order_promises_nothing_and_a_failed_one_says_why() -> None:
     history = Booked(FRIDAY)
     history.put(an_order("friday").stored("friday-uid").but({"spec": {"paused": True}}))

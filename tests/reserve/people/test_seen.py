@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from tests.reserve.people.figures import counted, gauges, printed
 from tests.reserve.people.test_measuring import Measured
 from tests.reserve.scene import Scene, scene
@@ -178,9 +179,11 @@ async def test_an_explanation_says_what_the_controller_says(clock: Clock):
             assert told.verdict == f"It waits ({said.reason}): {said.message}"
 
 
-async def test_an_order_shows_numbers_also_where_they_are_zero(clock: Clock):
+@pytest.mark.parametrize("strategy", [{"type": "OneTime"}, None], ids=["told", "left out"])
+async def test_an_order_shows_numbers_also_where_they_are_zero(clock: Clock, strategy: JSON):
     wide: JSON = {"requests": {"cpu": "100"}}
-    order = an_order("o", 2).but({"spec": {"template": {"spec": {"resources": wide}}}})
+    template: JSON = {"spec": {"resources": wide}}
+    order = an_order("o", 2).but({"spec": {"template": template, "strategy": strategy}})
     async with scene(clock, *EVERYTHING, nodes=1) as cluster:
         await cluster.put(order)
         await settled(cluster, Pending=2)

@@ -15,6 +15,7 @@ from korder.api.reserve import (
     ORDER_FINALIZER,
     Order,
     OrderCondition,
+    Strategy,
     StrategyType,
     Ticket,
     TicketPhase,
@@ -116,14 +117,19 @@ def _next(asked: OrderQuestion) -> Iterator[str]:
     if wrong:
         yield f"Its schedule cannot be read: {wrong}."
         return
-    plan = schedule.parse(strategy.schedule, strategy.time_zone)
-    firing = plan.next_after(asked.now)
-    yield f"It fires next {telling.when(firing, asked.now)}, at {instant.render(firing)}."
+    if not asked.order.spec.paused:
+        yield from _next_firing(strategy, asked.now)
+    last = asked.order.status.last_schedule_time
+    if last is not None and last <= asked.now:
+        yield f"It last fired {telling.when(last, asked.now)}."
+
+
+def _next_firing(strategy: Strategy, now: datetime) -> Iterator[str]:
+    firing = schedule.parse(strategy.schedule, strategy.time_zone).next_after(now)
+    yield f"It fires next {telling.when(firing, now)}, at {instant.render(firing)}."
     lead = strategies.lead_time(strategy)
     if lead:
         yield f"Its guardians are placed {telling.span(lead.total_seconds())} before."
-    if asked.order.status.last_schedule_time is not None:
-        yield f"It last fired {telling.when(asked.order.status.last_schedule_time, asked.now)}."
 
 
 def _refresh(order: Order) -> Iterator[str]:

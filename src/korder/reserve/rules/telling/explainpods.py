@@ -175,8 +175,7 @@ def _needs(seeker: Seeker) -> Iterator[str]:
 def _prospects(seeker: Seeker, asked: PodQuestion) -> Iterator[str]:
     """What may change its state, and when."""
     pod, now = seeker.pod, asked.market.now
-    rank = seeking.precedence(seeker)
-    before = sum(rank > seeking.precedence(Seeker(other, Request())) for other in asked.waiting)
+    before = sum(_comes_before(other, seeker, asked.market) for other in asked.waiting)
     if before:
         others = "1 other pod comes" if before == 1 else f"{before} other pods come"
         yield f"{others} before it, by priority and age."
@@ -196,6 +195,25 @@ def _prospects(seeker: Seeker, asked: PodQuestion) -> Iterator[str]:
         yield "You may not read nodes, so only sizes were compared."
     if claimsteps.told(pod) is None and born is not None and now - born > _SILENCE:
         yield "Nobody has told it anything yet: does `korder manager` run?"
+
+
+def _comes_before(other: Pod, seeker: Seeker, market: Market) -> bool:
+    """Whether a pod that is served first wants what this one wants; pods that want other tickets are in nobody's way."""
+    try:
+        theirs, ours = request_of(other.metadata.annotations), seeker.request
+    except InvalidRequest:
+        return False
+    if seeking.precedence(seeker) <= seeking.precedence(Seeker(other, theirs)):
+        return False
+    return _words_of(theirs) == _words_of(ours) or any(
+        seeking.is_wanted(theirs, ticket) and seeking.is_wanted(ours, ticket)
+        for ticket in market.tickets
+    )
+
+
+def _words_of(request: Request) -> tuple[object, ...]:
+    order = request.order.name if request.order is not None else ""
+    return order, request.ticket, request.group, request.labels
 
 
 def _asked_orders(request: Request, market: Market) -> list[Order]:

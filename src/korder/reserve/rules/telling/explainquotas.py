@@ -1,6 +1,6 @@
 """What is to be said about a quota: what is used of each limit, which windows there are, and what stands in the way.
 
-`korder quota` and `korder explain kquota` show it; it asks the rules that the ledger asks. What is used is taken from the quota's status, so that it says the same
+`korder quota` and `korder explain quota` show it; it asks the rules that the ledger asks. What is used is taken from the quota's status, so that it says the same
 as everybody else reads.
 """
 
@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from fractions import Fraction
 
-from korder.api import conditions, duration, instant, quantity
+from korder.api import conditions, duration, instant, quantity, selector
 from korder.api.quota import MAX_DURATION_KEY, Enforcement, Quota, QuotaCondition, ScopeType
+from korder.api.selector import InvalidSelector, LabelSelector
 from korder.reserve.rules.quotas import ledger, limits, timeline
 from korder.reserve.rules.quotas.soundness import wrongs
 from korder.reserve.rules.telling.explaining import Explanation, shortened
@@ -87,9 +88,16 @@ def _scope(quota: Quota) -> str:
         case ScopeType.NAMESPACE_LIST:
             return f"means namespaces {', '.join(quota.spec.scope.namespaces)}"
         case ScopeType.NAMESPACE_SELECTOR:
-            return "means namespaces by label"
+            return f"means namespaces {_labelled(quota.spec.scope.namespace_selector)}"
         case ScopeType.OBJECT_SELECTOR:
-            return "means orders and tickets by label"
+            return f"means orders and tickets {_labelled(quota.spec.scope.object_selector)}"
+
+
+def _labelled(chosen: LabelSelector | None) -> str:
+    try:
+        return f"labelled {selector.from_struct(chosen)}"
+    except InvalidSelector:
+        return "by labels that nobody can read"
 
 
 def week(quota: Quota, now: datetime, days: int = 7) -> Iterator[tuple[str, str, str]]:

@@ -102,7 +102,8 @@ def _placing(asked: TicketQuestion) -> Iterator[str]:
         elif guardian.spec.scheduling_gates:
             yield f"Guardian {name} waits until the room it is to take is free."
         elif not guardian.spec.node_name:
-            yield f"Guardian {name} waits for the scheduler: `korder describe pod {name}` shows what it says."
+            placer = guardian.spec.scheduler_name or "the scheduler"
+            yield f"Guardian {name} waits for {placer}: `korder describe pod {name}` shows what it says."
         else:
             yield f"Guardian {name} is on node {guardian.spec.node_name}."
 
@@ -173,7 +174,7 @@ def _claiming(asked: TicketQuestion) -> Explanation:
 def _claimed(asked: TicketQuestion) -> Explanation:
     ticket, status = asked.ticket, asked.ticket.status
     since = (
-        f", since {telling.span(_seconds(status.claimed_time, asked.now))}"
+        f", for {telling.span(_seconds(status.claimed_time, asked.now))} now"
         if status.claimed_time
         else ""
     )
@@ -218,7 +219,7 @@ def _end(asked: TicketQuestion) -> Iterator[str]:
 
 def _origin(asked: TicketQuestion) -> Iterator[str]:
     name = seeking.order_of(asked.ticket)
-    yield f"It is a ticket of order {name}." if name else "It was made by hand."
+    yield f"It is a ticket of order {name}." if name else "It belongs to no order."
 
 
 def _leaving(asked: TicketQuestion) -> Iterator[str]:
@@ -226,7 +227,7 @@ def _leaving(asked: TicketQuestion) -> Iterator[str]:
     if meta.deletion_timestamp is None:
         return
     since = telling.span(_seconds(meta.deletion_timestamp, asked.now))
-    yield f"It is being deleted, since {since}."
+    yield f"It is being deleted, for {since} now."
     if TICKET_FINALIZER in meta.finalizers:
         yield (
             f"The finalizer {TICKET_FINALIZER} goes when its guardian is gone and no hand-over is under way;"

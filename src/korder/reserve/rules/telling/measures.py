@@ -191,10 +191,10 @@ def _is_lost(ticket: Ticket) -> bool:
 def room(ticket: Ticket) -> tuple[Mapping[str, Quantity], Mapping[str, Quantity]]:
     """How much of a ticket is held for somebody to come, and how much pods use."""
     phase, shares = ticketstate.phase_of(ticket), ticket.status.shared_by
-    if phase is TicketPhase.PENDING:
-        return {}, usage.taken(shares)
     if ticketstate.is_over(ticket):
         return {}, {}
+    if phase is TicketPhase.PENDING or (phase is TicketPhase.CLAIMED and shares):
+        return {}, usage.taken(shares)
     if not ticket.spec.allocate_once:
         return usage.remainder(ticket, shares), usage.taken(shares)
     whole = usage.held(ticket)
