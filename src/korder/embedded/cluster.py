@@ -28,6 +28,7 @@ from korder.embedded.actors.nodes import Nodes, retire
 from korder.embedded.actors.scheduler import Scheduler
 from korder.embedded.actors.workloads import add_workloads
 from korder.embedded.apiserver.access import door as access
+from korder.embedded.apiserver.access.impersonation import headers_for
 from korder.embedded.apiserver.assembly import Surroundings, assemble
 from korder.embedded.apiserver.server import Settings as ServerSettings
 from korder.embedded.apiserver.serving.expiry import Expiry
@@ -69,7 +70,8 @@ class Options:
         machines: The nodes.
         without: Actors that are not run.
         objects: What is applied at every start, after korder's kinds.
-        parts: What korder runs on the manager of the actors; each puts itself there.
+        parts: What korder runs on a manager of its own; each puts itself there.
+        user: In whose name they write; the administrator's if empty. Admission tells them from people by it, and from the actors.
     """
 
     folder: Path | None = None
@@ -79,6 +81,7 @@ class Options:
     without: frozenset[Actor] = frozenset()
     objects: Sequence[Mapping[str, JSON]] = ()
     parts: Sequence[Callable[[Manager], object]] = ()
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +129,14 @@ async def running(options: Options, *, clock: Clock, rng: random.Random) -> Asyn
         listener = Server(server.handle, LOOPBACK, options.port, tls, refuse=server.refuse)
         port = await listener.start()
         headers = {"Authorization": f"Bearer {credentials.admin_token}"}
-        client = Client(InProcessTransport(server.handle, headers), rng=rng)
+        transport = InProcessTransport(server.handle, headers)
+        client = Client(transport, rng=rng)
+        own = transport.with_headers(headers_for(options.user)) if options.user else transport
+        korder = _korder(Client(own, rng=rng), options, clock, rng)
         try:
             await _define(client, options.objects)
             root = credentials.authority.certificate.decode()
-            async with _forgetting(storage), _acting(client, options, root, clock, rng):
+            async with _forgetting(storage), _acting(client, korder, options, root, clock, rng):
                 yield Cluster(f"https://{LOOPBACK}:{port}", credentials, client)
         finally:
             await server.close()
@@ -169,7 +175,12 @@ def _key(body: Mapping[str, JSON]) -> Key:
 
 @asynccontextmanager
 async def _acting(
-    client: Client, options: Options, root: str, clock: Clock, rng: random.Random
+    client: Client,
+    korder: Manager,
+    options: Options,
+    root: str,
+    clock: Clock,
+    rng: random.Random,
 ) -> AsyncIterator[None]:
     manager = Manager(client, Settings(identity="korder-up"), clock=clock, rng=rng)
     shapes = {} if Actor.NODES in options.without else options.machines
@@ -181,8 +192,6 @@ async def _acting(
     Kubelet(manager, machines)
     if Actor.SCHEDULER not in options.without:
         Scheduler(manager, clock=clock, rng=rng)
-    for part in () if Actor.KORDER in options.without else options.parts:
-        part(manager)
     if Actor.CONTROLLERS not in options.without:
         # Last, because the garbage collector reads nothing but metadata, and informers are shared by all.
         NodeLifecycle(manager)
@@ -190,11 +199,20 @@ async def _acting(
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
+        group.create_task(korder.run(stop))
         try:
             await _until_ready(client, shapes)
             yield
         finally:
             stop.set()
+
+
+def _korder(client: Client, options: Options, clock: Clock, rng: random.Random) -> Manager:
+    """What korder itself runs."""
+    manager = Manager(client, Settings(identity="korder-up"), clock=clock, rng=rng)
+    for part in () if Actor.KORDER in options.without else options.parts:
+        part(manager)
+    return manager
 
 
 async def _until_ready(client: Client, machines: Mapping[str, Shape]) -> None:

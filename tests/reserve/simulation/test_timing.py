@@ -66,6 +66,29 @@ def test_a_ticket_that_has_ended_goes_when_its_time_to_live_is_over(
 
 
 @pytest.mark.parametrize(
+    ("daemons", "annotations", "told"),
+    [
+        (True, {}, []),
+        (True, {SCHEDULED_TIME_ANNOTATION: MINUTE}, ["it was deleted 40 s early"]),
+        (False, {}, ["it was deleted 40 s early"]),
+    ],
+    ids=["of a node", "of a node's window", "of a number"],
+)
+def test_a_standing_ticket_that_has_ended_makes_way_for_the_next_one_of_its_node(
+    daemons: bool, annotations: dict[str, str], told: list[str]
+) -> None:
+    """Design 4.1: it is named after the node."""
+    story = Story(timing.TicketsGo())
+    life: JSON = {"spec": {"lifecycle": {"ttlSecondsAfterFinished": 60}}}
+    ended = ordered("t", "Expired", finishedTime="2026-01-01T00:00:00Z").but(life)
+    ended = ended.annotated(annotations)
+    story.tell(HERE, telling.order(daemonSet=daemons), ended)
+    story.wait(20.0)
+    story.tell(ended.deleted_at(story.now), by=WE)
+    assert story.broken == told
+
+
+@pytest.mark.parametrize(
     ("later", "told"),
     [
         ("2026-01-01T00:00:00Z", []),

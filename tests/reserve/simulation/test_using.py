@@ -16,6 +16,8 @@ from korder.testing.story import START, Story
 
 BLUE: JSON = {"type": "NamespaceSelector", "namespaceSelector": {"matchLabels": {"team": "blue"}}}
 
+SHARED: JSON = {"spec": {"allocateOnce": False}}
+
 
 def here(team: str) -> Builder[object]:
     meta: JSON = {"name": "default", "labels": {"team": team}}
@@ -73,9 +75,14 @@ def test_a_limit_that_falls_is_nobodys_charge() -> None:
         pytest.param(ticket("Expired"), {}, id="expired"),
         pytest.param(order(), {"orders": "1"}, id="an order"),
         pytest.param(
-            ticket("Claimed", sharedBy=[share("a", "300m")]).but({"spec": {"allocateOnce": False}}),
+            ticket("Reserved", sharedBy=[share("a", "300m")]).but(SHARED),
             {"tickets": "1", "reserved_cpu": "700m"},
             id="shared",
+        ),
+        pytest.param(
+            ticket("Claimed", sharedBy=[share("a", "300m")]).but(SHARED),
+            {"tickets": "1"},
+            id="shared when its time is over",
         ),
     ],
 )

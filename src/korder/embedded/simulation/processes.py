@@ -28,11 +28,16 @@ Connect = Callable[["Process"], Wire]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a process runs: `build` makes its manager anew in every life."""
+    """What a process runs: `build` makes its manager anew in every life.
+
+    Attributes:
+        user: In whose name it speaks to the server; the administrator's if empty.
+    """
 
     name: str
     build: Build
     restart_seconds: float = 5.0
+    user: str = ""
 
 
 class Process:

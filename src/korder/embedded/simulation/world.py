@@ -17,7 +17,7 @@ import random
 
 from korder.embedded import credentials as keys
 from korder.embedded.actors.machines import Machines
-from korder.embedded.apiserver.access import door as access
+from korder.embedded.apiserver.access import door as access, impersonation
 from korder.embedded.apiserver.assembly import Surroundings, assemble
 from korder.embedded.apiserver.server import ApiServer, Settings
 from korder.embedded.apiserver.serving.expiry import Expiry
@@ -211,6 +211,8 @@ class _World:
     def _process(
         self, program: Program, transport: InProcessTransport, group: asyncio.TaskGroup
     ) -> Process:
+        if program.user:
+            transport = transport.with_headers(impersonation.headers_for(program.user))
         unlucky = UnluckyTransport(
             transport, program.name, self._luck, self._journal, self._strikes
         )

@@ -33,6 +33,11 @@ _NODE_NAME = "authentication.kubernetes.io/node-name"
 _REMEMBERED = 10_000
 
 
+def headers_for(user: str) -> dict[str, str]:
+    """With these an administrator acts in the name of somebody else, and may do as much as before."""
+    return {"Impersonate-User": user, "Impersonate-Group": MASTERS}
+
+
 def wanted(headers: Mapping[str, str]) -> User | None:
     """Whom a request wants to act as.
 

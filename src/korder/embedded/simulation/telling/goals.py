@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from korder.api.meta import JSON
-from korder.api.reserve import ORDERS
+from korder.api.reserve import ORDERS, OrderCondition, OrderReason, Reason
 from korder.embedded.simulation.telling import bodies
 from korder.embedded.simulation.telling.bodies import Body
 
@@ -25,6 +25,8 @@ class Goal:
         done: It has reached its end.
         failed: It has given up; why.
         held: It is not meant to run now (suspended).
+        unmade: How many it wants besides those that are there, if nobody says how many in all.
+        closed: It wants nothing until later; what was unmade before never came.
         trouble: Why its controller cannot make pods, if it says so.
         progress: How far it is, if it is meant to end.
     """
@@ -34,6 +36,8 @@ class Goal:
     done: bool = False
     failed: str = ""
     held: bool = False
+    unmade: int = 0
+    closed: bool = False
     trouble: str = ""
     progress: str = ""
 
@@ -77,13 +81,28 @@ def _completions(body: Body) -> Goal:
 
 
 def _tickets(body: Body) -> Goal:
-    failure = _true(body, "Failure")
+    failure, ready = _true(body, "Failure"), bodies.condition(body, OrderCondition.READY)
+    is_short = ready.get("reason") == Reason.QUOTA_EXCEEDED
     return Goal(
         None,
         done=bool(_true(body, _COMPLETE)),
         failed=str(failure.get("message") or "it failed") if failure else "",
         held=bool(bodies.part(body, "spec").get("paused")),
+        unmade=_unmade(bodies.part(body, "status")) if is_short else 0,
+        closed=ready.get("reason") == OrderReason.BETWEEN_WINDOWS,
+        trouble=str(ready.get("message") or "") if is_short else "",
     )
+
+
+def _unmade(status: Body) -> int:
+    """How many tickets of an order a quota has no room for."""
+    there = _number(status, "availableReplicas", 0) + _number(status, "unavailableReplicas", 0)
+    pools = status.get("pools")
+    if not isinstance(pools, list) or not pools:
+        claimed = _number(status, "claimedReplicas", 0)
+        return max(_number(status, "desiredReplicas", 0) - claimed - there, 0)
+    sizes = (_number(pool, "size", 0) for pool in pools if isinstance(pool, dict))
+    return max(sum(sizes) - there, 0)
 
 
 def _timetable(_: Body) -> Goal:

@@ -83,10 +83,10 @@ class Line:
 
     @property
     def wanted(self) -> int:
-        """How many pods are to run; where nobody says, those that are there and those that were lost."""
-        return (
-            self.crew.unfinished + len(self._lost) if self._goal.pods is None else self._goal.pods
-        )
+        """How many pods are to run; where nobody says, those that are there, that were lost, and that cannot be made."""
+        if self._goal.pods is not None:
+            return self._goal.pods
+        return self.crew.unfinished + len(self._lost) + self._goal.unmade
 
     @property
     def state(self) -> State:
@@ -113,6 +113,8 @@ class Line:
             return
         self._pass(at)
         self.deleted_at, self._goal, self._trouble = None, goal, goal.trouble
+        if goal.closed and before.unmade:
+            self._give_up(before)
         if goal.failed and not before.failed:
             self._end(at, f"failed: {goal.failed}", bad=True)
         elif goal.done and not before.done:
@@ -160,6 +162,13 @@ class Line:
             self._gap.in_vain = True
         self._missed_why = self.crew.members[uid].why or self._missed_why
         self.move(at, uid, Phase.SUCCEEDED, "")
+
+    def _give_up(self, before: Goal) -> None:
+        """What could not be made is not wanted any more."""
+        self._missed += before.unmade
+        self._missed_why = before.trouble
+        if self._gap is not None:
+            self._gap.in_vain = True
 
     def delete(self, at: datetime) -> None:
         """The object itself is gone."""

@@ -64,8 +64,7 @@ def charge(obj: Order | Ticket) -> Amounts:
         return {ORDERS_KEY: ONE}
     if obj.status.phase in signs.ENDED:
         return {}
-    in_use = obj.spec.allocate_once and obj.status.phase is TicketPhase.CLAIMED
-    held = {} if in_use else signs.left(obj)
+    held = {} if obj.status.phase is TicketPhase.CLAIMED else signs.left(obj)
     amounts = {f"{RESERVED_PREFIX}{name}": amount.nano for name, amount in held.items()}
     return {TICKETS_KEY: ONE, **amounts}
 

@@ -64,7 +64,7 @@ class TicketsExpire(Punctual[Ticket]):
 
 
 class TicketsGo(Punctual[Ticket]):
-    """Users, owners and namespaces may delete a ticket whenever they like; an order may delete one that has not ended."""
+    """Users, owners and namespaces may delete a ticket whenever they like; an order one that has not ended, or whose name its node's next one needs."""
 
     name = "tickets-go"
     promise = "A ticket that has ended is deleted when its time to live is over: never early, and at most a second late."
@@ -88,7 +88,9 @@ class TicketsGo(Punctual[Ticket]):
         ends = view.of(NAMESPACES).get(Key("", change.namespace))
         order = signs.order_of(obj, view)
         adrift = controller_of(obj) is not None and (order is None or signs.is_going(order))
-        free = obj.status.phase not in signs.ENDED or change.by == USER or adrift
+        standing = SCHEDULED_TIME_ANNOTATION not in obj.metadata.annotations
+        replaced = order is not None and order.spec.daemon_set and standing
+        free = obj.status.phase not in signs.ENDED or change.by == USER or adrift or replaced
         return free or ends is None or signs.is_going(ends)
 
 
