@@ -61,7 +61,7 @@ def test_how_full_the_cluster_was_is_told_in_numbers_and_as_a_curve() -> None:
     assert cpu.split()[:5] == ["cpu", "2", "of", "4", "50%"]
     assert set(cpu.split()[5]) == {"▄"}
     (waiting,) = [line for line in lines if line.startswith("waiting")]
-    assert "1 pods at most" in waiting
+    assert "1 pod at most" in waiting
 
 
 def test_the_story_and_the_verdict_come_last() -> None:

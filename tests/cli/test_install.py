@@ -22,6 +22,12 @@ metadata: {name: held, finalizers: [korder.dev/ticket-finalizer]}
 spec: {startTime: "2090-01-01T00:00:00Z"}
 """
 
+SOMEBODYS = """
+{apiVersion: v1, kind: Namespace, metadata: {name: tools, labels: {team: a}}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: dear, namespace: tools}}
+"""
+
 
 def kinds(text: str) -> set[str]:
     return {body["kind"] for body in yaml.safe_load_all(text)}
@@ -115,7 +121,7 @@ def test_a_server_without_mutating_policies_gets_webhooks(tmp_path: Path, older:
     assert refused.stderr.startswith("korder: webhooks need a manager that the API server can")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home whose cluster may be taken apart."""
     home = tmp_path_factory.mktemp("home")
@@ -149,7 +155,9 @@ def test_install_change_the_means_of_admission_and_uninstall(of_its_own: Path) -
     back = korder("install", "--image", "example.com/korder:1")
     assert "deployment.apps/korder-controller-manager applied" in back.stdout
     assert "webhookconfiguration.admissionregistration.k8s.io/korder-webhook removed" in back.stdout
-    assert "removed" not in korder("install").stdout, "repeating it changes nothing"
+    again = korder("install", "--manager-user", "someone").stdout
+    assert "removed" not in again, "repeating it changes nothing"
+    assert "run `korder manager` as someone" in again
 
     assert korder("apply", "-f", "-", stdin=TICKET).returncode == 0
     kept = korder("uninstall")
@@ -164,3 +172,16 @@ def test_install_change_the_means_of_admission_and_uninstall(of_its_own: Path) -
     assert "namespace/korder-system removed" in purged.stdout
     assert korder("get", "orders").returncode == 1, "the kind is gone"
     assert korder("uninstall").returncode == 0, "there is nothing left to take away"
+
+
+@pytest.mark.enable_socket
+@pytest.mark.timeout(120)
+def test_a_namespace_that_was_there_before_stays_with_all_that_is_in_it(of_its_own: Path) -> None:
+    assert typed(of_its_own, "apply", "-f", "-", stdin=SOMEBODYS).returncode == 0
+    for _ in range(2):
+        assert typed(of_its_own, "install", "--namespace", "tools").returncode == 0
+    gone = typed(of_its_own, "uninstall", "--namespace", "tools")
+    assert (gone.returncode, gone.stderr) == (0, "")
+    assert "namespace/tools stays: it was there before korder" in gone.stdout
+    assert "dear" in typed(of_its_own, "get", "cm", "-n", "tools").stdout
+    assert "part-of" not in typed(of_its_own, "get", "ns", "tools", "-o", "yaml").stdout

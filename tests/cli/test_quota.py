@@ -12,11 +12,12 @@ from tests.reserve.quotas.quotas import a_quota
 from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
 from korder.api.quota import QUOTAS, Quota
+from korder.api.reserve import ORDERS
 from korder.kube.client import Client
 from korder.kube.config import load
 from korder.kube.connect import connect
 from korder.runtime.clock import SystemClock
-from korder.testing.builders import Builder
+from korder.testing.builders import Builder, an_order
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60), pytest.mark.xdist_group("cli")]
 
@@ -68,9 +69,11 @@ def test_one_quota_can_be_named(home: Path, here: Korder) -> None:
     assert "two" not in done.stdout
 
 
-def test_a_quota_can_be_explained(home: Path, here: Korder) -> None:
+@pytest.mark.parametrize("word", ["quota", "quotas", "kquota", "quota.core.korder.dev"])
+def test_a_quota_can_be_explained(home: Path, here: Korder, word: str) -> None:
+    """`quota` is also the short word for a ResourceQuota; kubectl prefers what has it for its name, and so do we."""
     put(home, a_quota("told", dict(NOWHERE), tickets="1"))
-    done = here("explain", "kquota", "told")
+    done = here("explain", word, "told")
     assert done.returncode == 0, done.stderr
     assert "It means namespaces nowhere; refuses what goes beyond." in done.stdout
     assert ["told", "tickets", "0", "1", "0%"] in [
@@ -83,3 +86,24 @@ def test_a_quota_that_is_not_there_is_told_in_one_sentence(here: Korder) -> None
     assert done.returncode == 1
     assert done.stderr.startswith("korder: ")
     assert "nobody" in done.stderr
+
+
+def test_an_order_may_use_all_of_its_quota(home: Path, here: Korder) -> None:
+    """What korder itself has charged is not weighed a second time when it makes the tickets."""
+    here("apply", "-f", "-", stdin="{apiVersion: v1, kind: Namespace, metadata: {name: full}}")
+    put(home, a_quota("full", {"type": "NamespaceList", "namespaces": ["full"]}, tickets="2"))
+    order = an_order("all", 2).but({"metadata": {"namespace": "full"}})
+    made = here("apply", "-f", "-", stdin=f"{order.json}")
+    assert made.returncode == 0, made.stderr
+    asyncio.run(_until_held(home, Key("full", "all"), 2))
+
+
+async def _until_held(home: Path, key: Key, count: int) -> None:
+    """Waits until an order has so many tickets that can be claimed."""
+    kubeconfig = home / ".local" / "share" / "korder" / "kubeconfig"
+    transport = connect(load(str(kubeconfig)), SystemClock().now)
+    client = Client(transport, rng=random.Random(1))
+    async with asyncio.timeout(30):
+        while (await client.get(ORDERS, key)).status.available_replicas != count:
+            await asyncio.sleep(0.05)
+    await transport.close()

@@ -181,4 +181,4 @@ def test_a_quota_is_stored_and_a_note_says_that_nothing_acts_on_it(quick: Korder
     seed = Path(__file__).parents[1] / "seeds" / "000-quota-team-quota.yaml"
     done = quick("simulate", "-f", str(seed))
     assert done.returncode == 2
-    assert "Quota default/team-quota is stored, but nothing acts on it yet" in done.stderr
+    assert "Quota team-quota is stored, but nothing acts on it yet" in done.stderr

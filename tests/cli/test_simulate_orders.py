@@ -42,6 +42,12 @@ spec:
       annotations: {korder.dev/required: "true", korder.dev/order: spare}
     spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}
 """
+QUOTA = """
+apiVersion: core.korder.dev/v1alpha1
+kind: Quota
+metadata: {name: limit}
+spec: {enforcement: Wait, hard: {tickets: 2}}
+"""
 SHORT = ("--for", "30m", "-o", "json")
 
 
@@ -67,6 +73,33 @@ def test_a_friday_that_does_not_fit_is_told_with_since_when_and_why(quick: Korde
     )
     (missing,) = [each for each in told.happenings if each.bad]
     assert missing.text.startswith("wanted, 1 of 3 tickets missing for 20m: 0/1 nodes")
+
+
+def test_an_order_that_fills_its_quota_is_kept(quick: Korder) -> None:
+    """What the manager has charged is its own to make, as in a cluster."""
+    manifests = f"{QUOTA}---{SPARE.partition('---')[0]}"
+    done = quick("simulate", "-f", "-", "--nodes", "1", *SHORT, stdin=manifests)
+    assert (done.returncode, done.stderr) == (0, "")
+    (promise,) = report.decode(done.stdout.encode()).timeline.promises
+    assert promise.text == "has all 2 tickets held"
+
+
+def test_an_order_that_a_quota_cuts_short_is_not_kept(quick: Korder) -> None:
+    """What cannot be made is missing as well as what has no room."""
+    spare = SPARE.partition("---")[0].replace("replicas: 2", "replicas: 3")
+    done = quick("simulate", "-f", "-", "--nodes", "1", *SHORT, stdin=f"{QUOTA}---{spare}")
+    assert done.returncode == 1
+    (promise,) = report.decode(done.stdout.encode()).timeline.promises
+    assert promise.text.startswith("wants 3, has 2 since ")
+    assert promise.text.endswith("quota limit: tickets used 2 of 2, requested 1")
+
+
+def test_a_friday_that_a_quota_cuts_short_is_told_after_it_is_over(quick: Korder) -> None:
+    done = quick("simulate", "-f", "-", "--nodes", "2", *SHORT, stdin=f"{QUOTA}---{FRIDAY}")
+    assert done.returncode == 1
+    (promise,) = report.decode(done.stdout.encode()).timeline.promises
+    assert promise.text.startswith("had a ticket that never held anything: ")
+    assert promise.text.endswith("quota limit: tickets used 2 of 2, requested 1")
 
 
 def test_a_pod_that_asks_where_nobody_has_ordered_waits_and_says_so(quick: Korder) -> None:

@@ -63,7 +63,12 @@ def test_workloads_are_promised_and_other_things_are_not() -> None:
         Name("Job", "default", "report"),
         Name("Order", "default", "o"),
     )
-    assert stage.idle == ("Quota default/q",)
+    assert stage.idle == ()
+
+
+def test_a_quota_counts_only_where_somebody_books() -> None:
+    assert staged(ORDER, QUOTA).idle == ()
+    assert staged(POD, QUOTA).idle == ("Quota q",)
 
 
 def test_korder_itself_is_there_only_if_somebody_books_or_asks() -> None:

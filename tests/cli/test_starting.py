@@ -56,6 +56,21 @@ def test_state_is_kept_nodes_follow_the_flags_and_a_reset_forgets(
     asyncio.run(up.stop())
 
 
+@pytest.mark.parametrize("flags", [[], ["--reset"]], ids=["plain", "to forget"])
+def test_a_second_cluster_on_the_same_folder_says_what_can_be_done(
+    korder: Korder, folder: Path, flags: list[str]
+) -> None:
+    up = UpProcess(folder, "--nodes", "1")
+    asyncio.run(up.start())
+    second = korder("up", *flags)
+    asyncio.run(up.stop())
+    assert second.returncode == 1
+    assert second.stderr == (
+        f"korder: {folder}/state.db is in use by another process, most likely a `korder up`:"
+        " end that one, or give this one a folder of its own with --data-dir\n"
+    )
+
+
 def test_ctrl_c_during_the_start_ends_it_quietly_and_the_next_start_works(folder: Path) -> None:
     command = [sys.executable, "-m", "korder", "up", "--data-dir", str(folder), "--nodes", "1"]
     with subprocess.Popen(command, stdout=PIPE, stderr=STDOUT, text=True) as starting:  # noqa: S603

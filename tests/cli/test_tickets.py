@@ -84,11 +84,14 @@ def test_watching_prints_what_becomes_of_a_ticket(home: Path) -> None:
         text=True,
     ) as watching:
         assert watching.stdout is not None
-        assert watching.stdout.readline().split()[:2] == ["EVENT", "NAME"]
+        title = watching.stdout.readline()
+        assert title.split()[:2] == ["EVENT", "NAME"]
         put(home, "labelled", a="b")
-        assert watching.stdout.readline().split()[:3] == ["ADDED", "labelled", "Pending"]
+        row = watching.stdout.readline()
+        assert row.split()[:3] == ["ADDED", "labelled", "Pending"]
         watching.send_signal(signal.SIGINT)
         assert watching.wait(10) == 130
+    assert row.index("starts in") == title.index("TIME"), "though nothing was there before"
 
 
 def test_on_a_terminal_the_time_that_is_left_goes_down_by_itself(home: Path) -> None:

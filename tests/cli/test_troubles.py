@@ -167,7 +167,7 @@ def test_a_cluster_nobody_can_start(quick: Korder, flags: list[str], told: str) 
 def test_a_data_folder_that_is_a_file(korder: Korder, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     told = one_sentence(korder("up", "--data-dir", str(tmp_path / "file")))
-    assert "cannot hold a cluster" in told
+    assert "cannot hold a cluster: it is not a folder" in told
 
 
 def test_a_port_that_is_taken(korder: Korder) -> None:

@@ -480,9 +480,17 @@ async def the_schema_refuses_by_itself(stage: Stage) -> None:
 
 
 async def more_than_its_limit_is_told_of(stage: Stage) -> None:
-    """Rule 24: no schema sees it, so whatever gets in nevertheless hears of it from its guardian."""
+    """Rule 24: no schema sees it, so whatever gets in nevertheless, as by the manager for an owner, hears of it from its guardian."""
     more: JSON = {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}
-    ticket = stage.ticket("greedy", resources=more).json
+    pool = await stage.client.get(ORDERS, Key(stage.name, "pool"))
+    owner: JSON = {
+        "apiVersion": ORDERS.api_version,
+        "kind": ORDERS.kind,
+        "name": "pool",
+        "uid": pool.metadata.uid,
+    }
+    owned: JSON = {"metadata": {"ownerReferences": [owner]}}
+    ticket = stage.ticket("greedy", resources=more).but(owned).json
     typed = {"apiVersion": TICKETS.api_version, "kind": TICKETS.kind, **ticket}
     let_in = f"--as={Site().manager_user}"
     await stage.world.plane.kubectl("create", "-f", "-", let_in, input=yaml.safe_dump(typed))

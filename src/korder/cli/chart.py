@@ -148,7 +148,8 @@ def _level(share: float) -> str:
 
 
 def _waits(told: Timeline) -> tuple[str, str, str]:
-    return "waiting", f"{max(told.use.waiting, default=0)} pods at most", ""
+    most = max(told.use.waiting, default=0)
+    return "waiting", f"{most} pod{'s' if most != 1 else ''} at most", ""
 
 
 def _waiting(told: Timeline, room: int) -> _Row:

@@ -28,12 +28,14 @@ class Look(Generic[R]):
         cells: The texts of a row.
         place: Which object a row is about.
         ticks: Whether cells tell of time, so that they change without any news.
+        usual: A row as wide as most, for columns that nothing is known of yet.
     """
 
     titles: list[str]
     cells: Callable[[R], list[str]]
     place: Callable[[R], Place]
     ticks: bool = False
+    usual: tuple[str, ...] = ()
 
 
 async def follow(look: Look[R], first: Iterable[R], changes: AsyncIterator[tuple[str, R]]) -> None:
@@ -55,7 +57,7 @@ def _fits(look: Look[R], rows: list[R]) -> bool:
 
 async def _print(look: Look[R], rows: list[R], changes: AsyncIterator[tuple[str, R]]) -> None:
     layout = Layout(["EVENT", *look.titles])
-    layout.line(["MODIFIED", *[""] * len(look.titles)])
+    layout.line(["MODIFIED", *(look.usual or [""] * len(look.titles))])
     tables.show(layout.lines(["ADDED", *look.cells(row)] for row in rows))
     async for word, row in changes:
         tables.show([layout.line([word, *look.cells(row)])])

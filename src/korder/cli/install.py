@@ -10,6 +10,7 @@ import typer
 import yaml
 
 from korder.api import manifests
+from korder.api.core import NAMESPACES
 from korder.api.meta import JSON
 from korder.cli import installing
 from korder.cli.session import cluster
@@ -92,13 +93,18 @@ async def _install(
 
 async def _apply(client: Client, catalog: Catalog, place: Site, admission: Admission) -> None:
     for body in objects.objects(place, admission):
+        if body["kind"] == NAMESPACES.kind and await installing.is_others(client, place.namespace):
+            continue
         print(f"{await installing.apply(client, catalog, body)} applied")
     (other,) = set(Admission) - {admission}
     for body in objects.doors(place, other):
         if gone := await installing.remove(client, catalog, body):
             print(f"{gone} removed")
     if not place.image:
-        print("no manager was deployed: run `korder manager`, or install with --image")
+        print(
+            f"no manager was deployed: run `korder manager` as {place.manager_user}, or install with --image;"
+            " admission judges what anybody else writes, so name another user with --manager-user"
+        )
 
 
 def _chosen(wish: Wish, catalog: Catalog, place: Site) -> Admission:

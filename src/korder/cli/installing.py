@@ -7,13 +7,14 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-from korder.api.core import ReportedCondition, reported
+from korder.api.core import NAMESPACES, ReportedCondition, reported
 from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
 from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
 from korder.kube.client import Client
 from korder.kube.errors import KubeError, NotFound
 from korder.kube.served import Catalog, Served
+from korder.reserve.rules.doors.site import NAMESPACE, PART_OF
 
 PATIENCE = 30.0
 POLICIES = ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy")
@@ -44,6 +45,17 @@ async def apply(client: Client, catalog: Catalog, body: Mapping[str, JSON]) -> s
     found, key = kind_of(catalog, body), key_of(body)
     await client.patch(found.kind, key, body, PatchType.APPLY, force=True)
     return found.called(key.name)
+
+
+async def is_others(client: Client, namespace: str) -> bool:
+    """Says whether a namespace is there that `install` has not made; the usual one is ours, whoever made it."""
+    if namespace == NAMESPACE:
+        return False
+    try:
+        found = await client.get(NAMESPACES, Key("", namespace))
+    except NotFound:
+        return False
+    return not PART_OF.items() <= found.metadata.labels.items()
 
 
 async def remove(client: Client, catalog: Catalog, body: Mapping[str, JSON]) -> str:

@@ -25,7 +25,7 @@ from korder.kube.client import Client
 from korder.kube.errors import KubeError
 from korder.reserve import setup
 from korder.reserve.rules.doors import site
-from korder.reserve.webhooks import serving
+from korder.reserve.webhooks import exemption, serving
 from korder.runtime.clock import SystemClock
 from korder.runtime.manager import Address, LeadershipLost, Manager, PartEnded, Settings
 from korder.runtime.webhook.bundles import Bundles
@@ -149,6 +149,7 @@ async def _manage(
     async with cluster(kubeconfig, context, rng, patient=True) as client:
         await _check_crds(client)
         log.info("starting", version=version("korder"), identity=settings.identity)
+        await exemption.check(client)
         manager = Manager(client, settings, clock=clock, rng=rng)
         counted = setup.add_reserve(manager, options)
         names = await _names(client, hooks)

@@ -40,7 +40,7 @@ def concerns(body: JSON) -> bool:
 
 
 def program() -> Program:
-    """The manager, a process of its own."""
+    """The manager, a process of its own, and known to the policies: what it has charged to a quota they do not weigh again."""
 
     async def build(client: Client, clock: Clock, rng: random.Random) -> Manager:
         settings = Settings(identity=PROGRAM, component=PROGRAM)
@@ -48,4 +48,4 @@ def program() -> Program:
         add_reserve(manager)
         return manager
 
-    return Program(PROGRAM, build)
+    return Program(PROGRAM, build, user=Site().manager_user)

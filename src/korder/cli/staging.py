@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from korder.api import manifests
 from korder.api.meta import JSON
+from korder.api.quota import QUOTAS
 from korder.cli import reserving
 from korder.cli.documents import Document
 from korder.embedded.actors.lifetimes import FAILS_AFTER, RUNS_FOR
@@ -36,6 +37,7 @@ PLAYED = frozenset(
 
 _IDLE = frozenset({"CronJob", "HorizontalPodAutoscaler", "ReplicationController"})
 _OURS = {kind.group for kind in manifests.KINDS}
+_OF_THE_CLUSTER = {(kind.api_version, kind.kind) for kind in manifests.KINDS if not kind.namespaced}
 _ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
@@ -71,6 +73,7 @@ def stage(found: Sequence[Document], runs_for: str) -> Stage:
         if (books or any(each.group in _OURS for each in rest))
         and Document(crd, "").defines not in defined
     ]
+    acted = {*PLAYED, (QUOTAS.api_version, QUOTAS.kind)} if books else set(PLAYED)
     installed = [Document(body, "korder itself") for body in reserving.objects()] if books else []
     return Stage(
         before=(*_namespaces(first, rest), *first, *ours, *installed),
@@ -81,10 +84,10 @@ def stage(found: Sequence[Document], runs_for: str) -> Stage:
             if (each.api_version, each.kind) in PLAYED
         ),
         idle=tuple(
-            f"{each.kind} {_namespace(each)}/{each.name}"
+            f"{each.kind} {_where(each)}{each.name}"
             for each in rest
             if each.kind in _IDLE
-            or (each.group in _OURS and (each.api_version, each.kind) not in PLAYED)
+            or (each.group in _OURS and (each.api_version, each.kind) not in acted)
         ),
         books=books,
     )
@@ -131,6 +134,12 @@ def _namespaces(first: Iterable[Document], rest: Iterable[Document]) -> list[Doc
 
 def _namespace(document: Document) -> str:
     return str(document.metadata.get("namespace") or "default")
+
+
+def _where(document: Document) -> str:
+    """What stands before a name; nothing for kinds that are in no namespace."""
+    clusterwide = (document.api_version, document.kind) in _OF_THE_CLUSTER
+    return "" if clusterwide else f"{_namespace(document)}/"
 
 
 def _ending(document: Document, runs_for: str) -> Document:

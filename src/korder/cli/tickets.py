@@ -25,6 +25,15 @@ from korder.runtime.clock import SystemClock
 
 _TITLES = ["NAME", "PHASE", "NODE", "POD", "ORDER", "TIME", "REASON"]
 _NONE = "<none>"
+_USUAL = (
+    "nightly-batch-0",
+    "Reserved",
+    "node-10",
+    "default/batch-0",
+    "nightly-batch",
+    "expires in 59m59s",
+    "",
+)
 
 
 def run(
@@ -82,6 +91,7 @@ def _look(*, namespaces: bool) -> Look[Ticket]:
         cells=cells,
         place=lambda ticket: (ticket.metadata.namespace, ticket.metadata.name),
         ticks=True,
+        usual=("default", *_USUAL) if namespaces else _USUAL,
     )
 
 

@@ -147,6 +147,9 @@ async def _remove_rest(client: Client, catalog: Catalog, place: Site) -> None:
 
 
 async def _remove_namespace(client: Client, name: str) -> None:
+    if await installing.is_others(client, name):
+        print(f"namespace/{name} stays: it was there before korder", flush=True)
+        return
     pods = (await client.list(PODS, name)).items
     if any(pod.spec.service_account_name != MANAGER for pod in pods):
         print(f"namespace/{name} stays: others have pods in it", flush=True)

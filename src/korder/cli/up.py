@@ -88,6 +88,8 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     folder = (data_dir or data_folder()).absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise KubeError(f"{folder} cannot hold a cluster: it is not a folder") from error
     except OSError as error:
         raise KubeError(f"{folder} cannot hold a cluster: {error.strerror}") from error
     options = Options(
@@ -98,10 +100,15 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         without=frozenset(without or ()),
         objects=(priority_class(), *doors(Site(), Admission.POLICY)),
         parts=(add_reserve,),
+        user=Site().manager_user,
     )
     with asyncio.Runner(loop_factory=loops.fastest()) as runner:
         try:
             runner.run(_up(options, folder, reset=reset))
+        except storage.InUse as error:
+            raise KubeError(
+                f"{error}, most likely a `korder up`: end that one, or give this one a folder of its own with --data-dir"
+            ) from error
         except (storage.Unusable, credentials.Unusable) as error:
             raise KubeError(str(error)) from error
         except asyncio.CancelledError:
