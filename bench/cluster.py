@@ -22,6 +22,7 @@ from korder.api.reserve import ORDERS, TICKETS
 from korder.cli import installing
 from korder.kube import served
 from korder.kube.client import Client
+from korder.kube.errors import UnknownOutcome
 from korder.kube.request import Propagation
 from korder.reserve.rules.doors.objects import priority_class
 from korder.runtime.informer import Informer, Scope
@@ -63,9 +64,18 @@ class Cluster:
 
     async def clear(self, namespace: str, labels: str = "") -> None:
         """Takes all pods of a namespace away, or those with such labels, and waits until nothing is left of them."""
-        await self.client.delete_collection(PODS, namespace, labels=labels)
+        while not await self._swept(namespace, labels):
+            pass
         while (await self.client.list(PODS, namespace, labels=labels)).items:
             await asyncio.sleep(0.2)
+
+    async def _swept(self, namespace: str, labels: str) -> bool:
+        """Says whether all were told to go: a busy server may take longer for hundreds than it is waited for."""
+        try:
+            await self.client.delete_collection(PODS, namespace, labels=labels)
+        except UnknownOutcome:
+            return False
+        return True
 
 
 @asynccontextmanager
