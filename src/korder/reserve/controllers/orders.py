@@ -50,8 +50,8 @@ class Orders:
         self._gone: dict[str, dict[str, Ticket]] = {}
         """By the UIDs of orders, the tickets that this life has seen go, by name, as they were last."""
         self._counting = counting
-        self._short: dict[str, set[Key]] = {}
-        """By the names of quotas, the orders that wait for room in them."""
+        self._short: dict[str, dict[Key, None]] = {}
+        """By the names of quotas, the orders that wait for room in them, in the order in which they came."""
         self._client = manager.client
         self._controller = manager.controller("orders", self._turn, refused=self._refused)
         self._orders.on_change(self._order_changed)
@@ -96,7 +96,7 @@ class Orders:
         def grant(wanted: Sequence[Create]) -> Grant:
             granted, short = charging.grant(view, order, wanted, now)
             for name in short:
-                self._short.setdefault(name, set()).add(key)
+                self._short.setdefault(name, {})[key] = None
             return granted
 
         return grant

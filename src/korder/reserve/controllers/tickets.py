@@ -156,8 +156,11 @@ class Tickets:
         return found
 
     async def _nodes_of(self, ticket: Ticket, guardians: tuple[Pod, ...]) -> dict[str, Node]:
-        names = {ticket.status.node_name, *(pod.spec.node_name for pod in guardians)} - {""}
-        found = {name: await self._find(NODES, self._nodes, Key("", name)) for name in names}
+        names = (ticket.status.node_name, *(pod.spec.node_name for pod in guardians))
+        found = {
+            name: await self._find(NODES, self._nodes, Key("", name))
+            for name in dict.fromkeys(filter(None, names))
+        }
         return {name: node for name, node in found.items() if node is not None}
 
     async def _find(self, kind: Kind[T], informer: Informer[T], key: Key) -> T | None:

@@ -44,7 +44,7 @@ class Tally:
         self._labels_of_orders: dict[str, Labels] = {}
         self._items: dict[_Name, Item] = {}
         self._entered: dict[_Name, _Entered] = {}
-        self._inhabitants: dict[str, set[_Name]] = {}
+        self._inhabitants: dict[str, dict[_Name, None]] = {}
         self._by_place: dict[str, list[Book]] = {}
         self._by_mark: dict[_Mark, list[Book]] = {}
 
@@ -189,11 +189,11 @@ class Tally:
         namespace = name[1]
         if item is None:
             self._items.pop(name, None)
-            self._inhabitants.get(namespace, set()).discard(name)
+            self._inhabitants.get(namespace, {}).pop(name, None)
             return
         self._items[name] = item
         self._entered[name] = ()
-        self._inhabitants.setdefault(namespace, set()).add(name)
+        self._inhabitants.setdefault(namespace, {})[name] = None
         for book in self._meaning(self.place(namespace), item.labels):
             self._enter_into(book, name)
 

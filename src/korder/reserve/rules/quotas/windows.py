@@ -50,14 +50,20 @@ class AfterFirings:
 
     def until(self, instant: datetime) -> datetime:
         """Until when that surely stays so: the next change, or so far that thousands of firings lie between."""
-        last = self.schedule.last_until(instant, instant - self.length)
-        if last is None:
-            return self.schedule.next_after(instant)
-        for following in islice(self.schedule.after(last), _MOST_FIRINGS):
-            if following > last + self.length:
-                break
-            last = following
-        return last + self.length
+        return _surely_until(self, instant)
+
+
+@lru_cache(maxsize=256)
+def _surely_until(times: AfterFirings, instant: datetime) -> datetime:
+    """Thousands of firings take long to follow, and the same instant is asked about more than once."""
+    last = times.schedule.last_until(instant, instant - times.length)
+    if last is None:
+        return times.schedule.next_after(instant)
+    for following in islice(times.schedule.after(last), _MOST_FIRINGS):
+        if following > last + times.length:
+            break
+        last = following
+    return last + times.length
 
 
 def times_of(window: TimeWindow) -> Times:
