@@ -1,139 +1,37 @@
 """One node's hand-over as a state machine: what it does next follows from tickets, pods and guardians alone."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, cast
 
-from hypothesis import given, settings, strategies as st
 import pytest
+from tests.reserve.claims.batches import (
+    NODE,
+    NOW,
+    claiming,
+    decide,
+    gated,
+    going,
+    guardian,
+    marked,
+    member,
+    opened,
+    returning,
+    told,
+)
 
 from korder.api import patch, resources
 from korder.api.core import PODS, Node, Pod
 from korder.api.meta import JSON
-from korder.api.plan import Create, Delete, Patch, PatchType, Plan, Step
-from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
+from korder.api.plan import Patch, Plan
+from korder.api.reserve import Ticket
 from korder.api.workloads import REPLICA_SETS, ReplicaSet
-from korder.reserve.rules.claims import handover, members as membership
-from korder.reserve.rules.claims.fitting import Site
-from korder.reserve.rules.claims.members import Member, Stage
-from korder.reserve.rules.claims.scene import Scene, Settings
+from korder.reserve.rules.claims import members as membership
+from korder.reserve.rules.claims.members import Member
+from korder.reserve.rules.claims.scene import Settings
 from korder.reserve.rules.tickets import guardian as guardians
 from korder.reserve.rules.tickets.guardian import Place
-from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
-
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-NODE = "node-1"
-OPEN_NODE = a_node(NODE)
-
-
-def claiming(name: str, pod: str = "web", seconds: int = 60) -> Builder[Ticket]:
-    """A ticket that is being claimed and has so many seconds left."""
-    status: JSON = {
-        "phase": "Claiming",
-        "nodeName": NODE,
-        "claimedBy": {"namespace": "default", "name": pod, "uid": f"uid-{pod}"},
-        "claimedPod": f"default/{pod}",
-        "claimDeadline": (NOW + timedelta(seconds=seconds)).isoformat(),
-    }
-    return a_ticket(name).stored(f"uid-{name}").but({"status": status})
-
-
-def gated(name: str = "web", cpu: str = "1") -> PodBuilder:
-    pod = a_pod(name).requesting(cpu=cpu).gated_by(SCHEDULING_GATE).stored(f"uid-{name}")
-    return cast("PodBuilder", pod)
-
-
-def marked(pod: Builder[Pod], ticket: str = "t") -> Builder[Pod]:
-    condition: JSON = {
-        "type": "korder.dev/TicketBound",
-        "status": "True",
-        "reason": "TicketClaimed",
-        "message": f"Ticket default/{ticket} holds room on node {NODE} for this pod.",
-    }
-    return pod.but({"status": {"nominatedNodeName": NODE, "conditions": [condition]}})
-
-
-def opened(name: str = "web", cpu: str = "1", said: str = "") -> Builder[Pod]:
-    """A pod that was let go; `said` is what the scheduler says about it."""
-    tried: JSON = {
-        "type": "PodScheduled",
-        "status": "False",
-        "reason": "Unschedulable",
-        "message": said,
-    }
-    pod = a_pod(name).requesting(cpu=cpu).stored(f"uid-{name}")
-    return pod.but({"status": {"conditions": [tried]}}) if said else pod
-
-
-def guardian(name: str = "g", cpu: str = "1") -> Builder[Pod]:
-    return a_pod(name).requesting(cpu=cpu).on(NODE).stored(f"uid-{name}")
-
-
-def going(pod: Builder[Pod], seconds_ago: int = 0) -> Builder[Pod]:
-    return pod.deleted_at(NOW - timedelta(seconds=seconds_ago))
-
-
-def returning() -> Builder[Pod]:
-    """The guardian of another ticket, which waits for the room of a pod that has been told to go."""
-    pod = a_pod("returning").requesting(cpu="1").gated_by("korder.dev/guardian").stored("uid-ret")
-    return pod.but({"status": {"nominatedNodeName": NODE}})
-
-
-def member(
-    ticket: Builder[Ticket], pod: Builder[Pod] | None, *guardians: Builder[Pod], rival: bool = False
-) -> Member:
-    built = tuple(each.build() for each in guardians)
-    return Member(ticket.build(), pod.build() if pod is not None else None, built, rival)
-
-
-def decide(
-    *members: Member,
-    there: tuple[Builder[Pod], ...] = (),
-    scheduler: str = "",
-    settings: Settings | None = None,
-    node: Builder[Node] | None = OPEN_NODE,
-) -> Plan:
-    guardians = [guardian for each in members for guardian in each.guardians]
-    bound = [each.pod for each in members if each.pod is not None and each.pod.spec.node_name]
-    pods = (*guardians, *bound, *(each.build() for each in there))
-    site = Site(node.build(), pods) if node is not None else None
-    return handover.plan(Scene(NODE, site, members, NOW, scheduler, settings or Settings()))
-
-
-def told(plan: Plan) -> list[list[str]]:
-    """The steps of a plan in short, stage by stage."""
-    return [sorted(map(_short, stage)) for stage in plan.stages]
-
-
-def _short(step: Step) -> str:
-    match step:
-        case Create():
-            return "make t"
-        case Delete():
-            force = " at once" if step.grace_seconds == 0 else ""
-            return f"delete {step.key.name}{force}"
-        case Patch(kind, key, body) if kind == TICKETS:
-            assert step.resource_version
-            status = cast("Mapping[str, Any]", body)["status"]
-            why = f" ({status['reason']})" if status.get("reason") else ""
-            return f"{key.name} is {status['phase']}{why}"
-        case Patch(_, key, body):
-            content = cast("Mapping[str, Any]", body)
-            if "conditions" not in content.get("status", ("conditions",)):
-                return f"nominate {key.name}"
-            if "spec" in content:
-                assert step.resource_version
-                return f"open {key.name}"
-            return f"{_mark(content['status'])} {key.name}"
-    raise AssertionError(step)
-
-
-def _mark(status: Mapping[str, Any]) -> str:
-    (condition,) = status["conditions"]
-    node = status.get("nominatedNodeName", "same")
-    return f"{'mark' if condition['status'] == 'True' else 'tell'}[{node}]"
-
+from korder.testing.builders import Builder, a_node, a_pod
 
 FULL = (guardian("other", cpu="3"),)
 
@@ -570,114 +468,3 @@ def test_the_pin_is_in_every_term(terms: list[JSON], pinned: list[list[str]]) ->
     assert spec.affinity.node_affinity.required is not None
     found = spec.affinity.node_affinity.required.node_selector_terms
     assert [[v for f in term.match_fields for v in f.values] for term in found] == pinned
-
-
-@dataclass
-class World:
-    """Objects on which plans are carried out, as far as the power does not fail, and who else acts on them."""
-
-    pods: dict[str, dict[str, JSON]] = field(default_factory=dict)
-    guardians: dict[str, dict[str, JSON]] = field(default_factory=dict)
-    tickets: dict[str, dict[str, JSON]] = field(default_factory=dict)
-    version: int = 10
-
-    def turn(self, power: int) -> None:
-        """Takes a turn of which only the first so many steps are carried out."""
-        members = [self._member(name) for name in self.tickets if self._phase(name) == "Claiming"]
-        there = [
-            Builder(PODS, pod).build() for pod in (*self.pods.values(), *self.guardians.values())
-        ]
-        site = Site(a_node(NODE).build(), [pod for pod in there if pod.spec.node_name])
-        plan = handover.plan(Scene(NODE, site, members, NOW))
-        steps = [step for stage in plan.stages for step in stage]
-        for step in steps[:power]:
-            self._carry_out(step)
-
-    def _phase(self, ticket: str) -> JSON:
-        return cast("Any", self.tickets[ticket])["status"]["phase"]
-
-    def _member(self, ticket: str) -> Member:
-        pod, guardian = self.pods.get(f"p{ticket}"), self.guardians.get(f"g{ticket}")
-        built = Builder(TICKETS, self.tickets[ticket]).build()
-        there = (Builder(PODS, guardian).build(),) if guardian is not None else ()
-        return Member(built, Builder(PODS, pod).build() if pod is not None else None, there)
-
-    def _carry_out(self, step: Step) -> None:
-        name = cast("Patch | Delete", step).key.name
-        if isinstance(step, Delete):
-            self.guardians[name] = going(Builder(PODS, self.guardians[name])).json
-            return
-        assert isinstance(step, Patch)
-        store = self.tickets if step.kind == TICKETS else self.pods
-        if step.type is PatchType.MERGE and step.kind == PODS:
-            self._never_open_too_early(name)
-        self.version += 1
-        changed = Builder(
-            step.kind, cast("Mapping[str, JSON]", patch.apply_merge(store[name], step.body))
-        )
-        store[name] = changed.but({"metadata": {"resourceVersion": str(self.version)}}).json
-
-    def _never_open_too_early(self, pod: str) -> None:
-        """The invariant: a pod is let go with its batch's guardians gone, or with room beside its own."""
-        in_batch = [
-            name[1:]
-            for name, each in self.pods.items()
-            if membership.is_marked(Builder(PODS, each).build())
-        ]
-        if pod[1:] in in_batch:
-            assert not [name for name in in_batch if f"g{name}" in self.guardians]
-        else:
-            assert f"g{pod[1:]}" in self.guardians
-
-
-def deed(draw: Callable[[Any], int], world: World, what: str) -> None:
-    """Somebody else acts: the kubelet ends a guardian, the scheduler binds, a user deletes."""
-    if what == "gone":
-        leaving = [
-            n
-            for n, g in world.guardians.items()
-            if "deletionTimestamp" in cast("Any", g)["metadata"]
-        ]
-        if leaving:
-            del world.guardians[leaving[draw(st.integers(0, len(leaving) - 1))]]
-    elif what == "bind":
-        free = [
-            name
-            for name, pod in world.pods.items()
-            if membership.stage_of(world._member(name[1:]), NODE) is Stage.OPEN and pod
-        ]
-        for name in free[:1]:
-            world.pods[name] = (
-                Builder(PODS, world.pods[name]).but({"spec": {"nodeName": NODE}}).json
-            )
-    elif what == "delete" and world.pods:
-        names = list(world.pods)
-        del world.pods[names[draw(st.integers(0, len(names) - 1))]]
-
-
-@settings(max_examples=60)
-@given(st.data(), st.integers(1, 4), st.booleans())
-def test_no_pod_is_let_go_while_a_guardian_of_its_batch_stands(
-    data: st.DataObject, number: int, full: bool
-) -> None:
-    """Whatever comes in between, a failing power included; and at the end everything is handed over or given back."""
-    world = World()
-    for n in range(number):
-        cpu = "1" if full or number > 2 else "100m"
-        world.tickets[str(n)] = claiming(str(n), f"p{n}").json
-        world.pods[f"p{n}"] = gated(f"p{n}", cpu).json
-        world.guardians[f"g{n}"] = guardian(f"g{n}", "1").json
-    if full:
-        world.guardians["filler"] = guardian("filler", str(4 - number) if number < 4 else "0").json
-    deeds = st.lists(st.sampled_from(["turn", "half", "gone", "bind", "delete"]), max_size=25)
-    for what in data.draw(deeds):
-        if what in ("turn", "half"):
-            world.turn(99 if what == "turn" else data.draw(st.integers(0, 4)))
-        else:
-            deed(data.draw, world, what)
-    for _ in range(12):
-        world.turn(99)
-        for _ in range(number):
-            deed(data.draw, world, "gone")
-            deed(data.draw, world, "bind")
-    assert {world._phase(name) for name in world.tickets} <= {"Claimed", "Reserved", "Pending"}

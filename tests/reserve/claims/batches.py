@@ -1,0 +1,127 @@
+"""Pods, tickets and guardians in the middle of a hand-over, and a plan in few words."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from korder.api.core import Node, Pod
+from korder.api.meta import JSON
+from korder.api.plan import Create, Delete, Patch, Plan, Step
+from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
+from korder.reserve.rules.claims import handover
+from korder.reserve.rules.claims.fitting import Site
+from korder.reserve.rules.claims.members import Member
+from korder.reserve.rules.claims.scene import Scene, Settings
+from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+NODE = "node-1"
+OPEN_NODE = a_node(NODE)
+
+
+def claiming(name: str, pod: str = "web", seconds: int = 60) -> Builder[Ticket]:
+    """A ticket that is being claimed and has so many seconds left."""
+    status: JSON = {
+        "phase": "Claiming",
+        "nodeName": NODE,
+        "claimedBy": {"namespace": "default", "name": pod, "uid": f"uid-{pod}"},
+        "claimedPod": f"default/{pod}",
+        "claimDeadline": (NOW + timedelta(seconds=seconds)).isoformat(),
+    }
+    return a_ticket(name).stored(f"uid-{name}").but({"status": status})
+
+
+def gated(name: str = "web", cpu: str = "1") -> PodBuilder:
+    pod = a_pod(name).requesting(cpu=cpu).gated_by(SCHEDULING_GATE).stored(f"uid-{name}")
+    return cast("PodBuilder", pod)
+
+
+def marked(pod: Builder[Pod], ticket: str = "t") -> Builder[Pod]:
+    condition: JSON = {
+        "type": "korder.dev/TicketBound",
+        "status": "True",
+        "reason": "TicketClaimed",
+        "message": f"Ticket default/{ticket} holds room on node {NODE} for this pod.",
+    }
+    return pod.but({"status": {"nominatedNodeName": NODE, "conditions": [condition]}})
+
+
+def opened(name: str = "web", cpu: str = "1", said: str = "") -> Builder[Pod]:
+    """A pod that was let go; `said` is what the scheduler says about it."""
+    tried: JSON = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": said,
+    }
+    pod = a_pod(name).requesting(cpu=cpu).stored(f"uid-{name}")
+    return pod.but({"status": {"conditions": [tried]}}) if said else pod
+
+
+def guardian(name: str = "g", cpu: str = "1") -> Builder[Pod]:
+    return a_pod(name).requesting(cpu=cpu).on(NODE).stored(f"uid-{name}")
+
+
+def going(pod: Builder[Pod], seconds_ago: int = 0) -> Builder[Pod]:
+    return pod.deleted_at(NOW - timedelta(seconds=seconds_ago))
+
+
+def returning() -> Builder[Pod]:
+    """The guardian of another ticket, which waits for the room of a pod that has been told to go."""
+    pod = a_pod("returning").requesting(cpu="1").gated_by("korder.dev/guardian").stored("uid-ret")
+    return pod.but({"status": {"nominatedNodeName": NODE}})
+
+
+def member(
+    ticket: Builder[Ticket], pod: Builder[Pod] | None, *guardians: Builder[Pod], rival: bool = False
+) -> Member:
+    built = tuple(each.build() for each in guardians)
+    return Member(ticket.build(), pod.build() if pod is not None else None, built, rival)
+
+
+def decide(
+    *members: Member,
+    there: tuple[Builder[Pod], ...] = (),
+    scheduler: str = "",
+    settings: Settings | None = None,
+    node: Builder[Node] | None = OPEN_NODE,
+) -> Plan:
+    guardians = [guardian for each in members for guardian in each.guardians]
+    bound = [each.pod for each in members if each.pod is not None and each.pod.spec.node_name]
+    pods = (*guardians, *bound, *(each.build() for each in there))
+    site = Site(node.build(), pods) if node is not None else None
+    return handover.plan(Scene(NODE, site, members, NOW, scheduler, settings or Settings()))
+
+
+def told(plan: Plan) -> list[list[str]]:
+    """The steps of a plan in short, stage by stage."""
+    return [sorted(map(_short, stage)) for stage in plan.stages]
+
+
+def _short(step: Step) -> str:
+    match step:
+        case Create():
+            return "make t"
+        case Delete():
+            force = " at once" if step.grace_seconds == 0 else ""
+            return f"delete {step.key.name}{force}"
+        case Patch(kind, key, body) if kind == TICKETS:
+            assert step.resource_version
+            status = cast("Mapping[str, Any]", body)["status"]
+            why = f" ({status['reason']})" if status.get("reason") else ""
+            return f"{key.name} is {status['phase']}{why}"
+        case Patch(_, key, body):
+            content = cast("Mapping[str, Any]", body)
+            if "conditions" not in content.get("status", ("conditions",)):
+                return f"nominate {key.name}"
+            if "spec" in content:
+                assert step.resource_version
+                return f"open {key.name}"
+            return f"{_mark(content['status'])} {key.name}"
+    raise AssertionError(step)
+
+
+def _mark(status: Mapping[str, Any]) -> str:
+    (condition,) = status["conditions"]
+    node = status.get("nominatedNodeName", "same")
+    return f"{'mark' if condition['status'] == 'True' else 'tell'}[{node}]"
