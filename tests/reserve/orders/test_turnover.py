@@ -1,7 +1,7 @@
 """Scaling, pausing, roll-out and terms of orders (S6, rules 2, 7 and 18)."""
 
 import pytest
-from tests.reserve.orders.desk import Desk
+from tests.reserve.orders.desk import START, Desk
 
 from korder.api.meta import JSON
 from korder.api.reserve import (
@@ -281,12 +281,12 @@ def test_a_firing_for_which_it_is_too_late_renews_nothing(*, paused: bool) -> No
     assert desk.free == renewed
     desk.edit(CPU)
     desk.settle()
-    assert [clockwork.starts_at(desk.tickets[name]) for name in desk.free] == [acted_on] * 2
+    assert [clockwork.activation(desk.tickets[name]) for name in desk.free] == [acted_on] * 2
     rolled = desk.free
     desk.at("03:00")
     desk.settle()
     assert set(desk.free).isdisjoint(rolled)
-    assert [clockwork.starts_at(desk.tickets[name]) for name in desk.free] == [desk.now] * 2
+    assert [clockwork.activation(desk.tickets[name]) for name in desk.free] == [desk.now] * 2
 
 
 def test_a_crash_at_a_firing_forgets_no_renewal() -> None:
@@ -301,6 +301,30 @@ def test_a_crash_at_a_firing_forgets_no_renewal() -> None:
     assert set(desk.free).isdisjoint(before)
 
 
+@pytest.mark.parametrize("policy", ["Never", "OnClaim", "Always"])
+def test_what_is_made_in_the_lead_time_of_a_firing_has_its_clock_start_there(policy: str) -> None:
+    """Rule 1, be the first turn broken off after the status was written."""
+    strategy = {
+        "type": "Recurring",
+        "refreshPolicy": policy,
+        "schedule": "0 * * * *",
+        "leadTime": "10m",
+    }
+    template = {"spec": {"duration": "40m"}}
+    desk = Desk(an_order("o", 2).but({"spec": {"strategy": strategy, "template": template}}))
+    desk.at("01:00")
+    desk.settle()
+    for name in desk.free:
+        desk.become(name, TicketPhase.EXPIRED)
+    desk.settle()
+    desk.at("01:50")
+    desk.turn(most=1)
+    desk.pass_time(minutes=1)
+    desk.settle()
+    firing = START.replace(hour=2, second=0)
+    assert [clockwork.activation(desk.tickets[name]) for name in desk.free] == [firing] * 2
+
+
 def test_a_pool_makes_no_ticket_whose_time_is_over() -> None:
     """One whose clock began at a firing long ago would end at once, and be made again without end."""
     strategy = {"type": "Recurring", "refreshPolicy": "OnClaim", "schedule": "0 * * * *"}
@@ -313,10 +337,10 @@ def test_a_pool_makes_no_ticket_whose_time_is_over() -> None:
     desk.settle()
     desk.edit({"strategy": {"refreshPolicy": "Always"}, **CPU})
     desk.settle()
-    assert [clockwork.starts_at(desk.tickets[name]) for name in desk.free] == [None] * 3
+    assert [clockwork.activation(desk.tickets[name]) for name in desk.free] == [None] * 3
     desk.at("02:00")
     desk.settle()
-    assert [clockwork.starts_at(desk.tickets[name]) for name in desk.free] == [desk.now] * 3
+    assert [clockwork.activation(desk.tickets[name]) for name in desk.free] == [desk.now] * 3
 
 
 def test_a_changed_duration_is_patched_in_place() -> None:

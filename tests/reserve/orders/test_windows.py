@@ -379,7 +379,7 @@ def test_a_standing_pool_that_is_made_within_the_lead_time_does_not_wait_for_the
     desk.edit({"paused": False})
     desk.settle(hold=False)
     assert desk.free == ["o-0", "o-1"]
-    assert [clockwork.starts_at(each) for each in desk.tickets.values()] == [None, None]
+    assert [clockwork.activation(each) for each in desk.tickets.values()] == [None, None]
     assert desk.wake_at == START.replace(hour=1, second=0)
     desk.at("01:00")
     desk.settle()

@@ -43,7 +43,9 @@ def test_other_tickets_end_where_their_clock_says_whenever_they_are_asked(
     assert start == NOW
     later = NOW + timedelta(seconds=age)
     assert clockwork.expiration(ticket, start, later) == NOW + timedelta(seconds=span)
-    assert clockwork.guardian_due(ticket) == NOW - timedelta(seconds=lead)
+    assert clockwork.guardian_due(ticket) is None
+    windowed = a_ticket("t").annotated(notes).but({"spec": {"startTime": text}}).build()
+    assert clockwork.guardian_due(windowed) == NOW - timedelta(seconds=lead)
 
 
 def test_a_standing_ticket_of_no_length_is_renewed_every_second() -> None:
@@ -82,10 +84,12 @@ def test_what_is_written_has_whole_seconds_and_nobody_gets_less_than_was_promise
 def test_nonsense_in_annotations_counts_as_nothing() -> None:
     notes = {SCHEDULED_TIME_ANNOTATION: "soon", LEAD_TIME_ANNOTATION: "a while"}
     ticket = a_ticket("t").annotated(notes).build()
-    assert clockwork.starts_at(ticket) is None
+    assert clockwork.activation(ticket) is None
     assert clockwork.guardian_due(ticket) is None
     begun = ticket.metadata.annotations | {SCHEDULED_TIME_ANNOTATION: instant.render(NOW)}
-    assert clockwork.guardian_due(a_ticket("t").annotated(begun).build()) == NOW
+    assert clockwork.activation(a_ticket("t").annotated(begun).build()) == NOW
+    started = a_ticket("t").annotated(notes).but({"spec": {"startTime": instant.render(NOW)}})
+    assert clockwork.guardian_due(started.build()) == NOW
 
 
 def test_instants_beyond_all_calendars_are_their_edges() -> None:

@@ -117,15 +117,13 @@ def starting(name: str, at: datetime) -> Builder[Ticket]:
     if name == "window":
         window: JSON = {"startTime": text, "duration": "30s"}
         return a_ticket(name).but({"spec": {"duration": None, "window": window}})
-    if name == "firing":
-        return a_ticket(name, "30s").annotated({SCHEDULED_TIME_ANNOTATION: text})
     plain = a_ticket(name, "30s").but({"spec": {"startTime": text}})
     return plain.annotated({LEAD_TIME_ANNOTATION: "3s"}) if name == "ahead" else plain
 
 
 async def test_a_hold_begins_at_its_start_and_lasts_from_there_s3(clock: Clock) -> None:
     """Rule 1: the clock of such tickets starts at their start."""
-    names = ("start", "window", "firing", "ahead")
+    names = ("start", "window", "ahead")
     async with scene(clock, Tickets) as cluster:
         start = clock.now().replace(microsecond=0) + timedelta(seconds=10)
         await cluster.put(*(starting(name, start) for name in names))
@@ -154,6 +152,24 @@ async def test_a_hold_begins_at_its_start_and_lasts_from_there_s3(clock: Clock) 
         await at(31)
         for name in names:
             assert await status_of(cluster, name) == (TicketPhase.EXPIRED, Reason.EXPIRED)
+
+
+async def test_a_ticket_of_a_pool_that_stands_is_held_at_once_and_its_clock_starts_at_the_firing(
+    clock: Clock,
+) -> None:
+    """Rule 1: its order makes it by the lead time before; until then others of the pool go that could be claimed."""
+    async with scene(clock, Tickets) as cluster:
+        firing = clock.now().replace(microsecond=0) + timedelta(seconds=10)
+        notes = {SCHEDULED_TIME_ANNOTATION: instant.render(firing)}
+        await cluster.put(a_ticket("t", "30s").annotated(notes))
+        ticket = await cluster.until(TICKETS, "t", RESERVED)
+        assert clock.now() < firing
+        assert ticket.status.activation_time == firing
+        assert ticket.status.expiration_time == firing + timedelta(seconds=30)
+        await cluster.pass_time((firing - clock.now()).total_seconds() + 29)
+        assert await status_of(cluster, "t") == (TicketPhase.RESERVED, Reason.HELD)
+        await cluster.pass_time(2)
+        assert await status_of(cluster, "t") == (TicketPhase.EXPIRED, Reason.EXPIRED)
 
 
 async def test_an_edit_moves_the_end_and_a_standing_ticket_is_renewed_in_place(

@@ -103,7 +103,7 @@ def clock_start(order: Order, times: Timetable, now: datetime) -> datetime | Non
     last = renewal(order, times) if renews else times.last
     if strategy.type is not StrategyType.RECURRING or last is None or closes(order, last) <= now:
         return None
-    is_made_for_it = times.opens or timedelta() <= now - last <= _deadline(strategy)
+    is_made_for_it = times.opens or now - last <= _deadline(strategy)
     return last if renews or is_made_for_it else None
 
 

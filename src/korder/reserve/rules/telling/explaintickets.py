@@ -75,7 +75,7 @@ def _by_phase(asked: TicketQuestion) -> Explanation:
 
 def _pending(asked: TicketQuestion) -> Explanation:
     status, now = asked.ticket.status, asked.now
-    due, start = clockwork.guardian_due(asked.ticket), clockwork.starts_at(asked.ticket)
+    due, start = clockwork.guardian_due(asked.ticket), clockwork.opens_at(asked.ticket)
     room = amounts(usage.held(asked.ticket))
     why = f" ({status.reason})" if status.reason else ""
     said = f": {status.message}" if status.message else ""

@@ -34,7 +34,7 @@ def pods_of(ticket: Ticket) -> str:
 
 def life(ticket: Ticket, now: datetime) -> str:
     """Until when a ticket is there for somebody, or since when it is not."""
-    status, starts = ticket.status, clockwork.starts_at(ticket)
+    status, starts = ticket.status, clockwork.opens_at(ticket)
     if ticketstate.is_over(ticket):
         return f"ended {when(status.finished_time, now)}" if status.finished_time else "ended"
     if status.phase in _TAKEN:

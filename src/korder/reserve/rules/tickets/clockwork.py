@@ -24,20 +24,20 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
-def starts_at(ticket: Ticket) -> datetime | None:
-    """The instant for which the hold was ordered; None is as soon as possible."""
-    return ticket.spec.starts_at or _firing(ticket)
+def opens_at(ticket: Ticket) -> datetime | None:
+    """The instant from which somebody may claim it; None is as soon as it is held, as in a pool that stands, whenever its clock starts."""
+    return ticket.spec.starts_at
 
 
 def guardian_due(ticket: Ticket) -> datetime | None:
-    """When the guardian is placed: by the lead time before the start; None is at once."""
-    start = starts_at(ticket)
+    """When the guardian is placed: by the lead time before anybody may claim it; None is at once."""
+    start = opens_at(ticket)
     return None if start is None else shifted(start, -_lead_time(ticket))
 
 
 def activation(ticket: Ticket) -> datetime | None:
     """When the clock started or will start; None while nobody can know."""
-    start = starts_at(ticket) or ticket.status.activation_time
+    start = ticket.spec.starts_at or _firing(ticket) or ticket.status.activation_time
     return None if start is None else rounded_up(start)
 
 

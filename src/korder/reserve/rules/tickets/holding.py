@@ -79,7 +79,7 @@ def _held(picture: Picture, left: Amounts, now: datetime) -> Plan:
 def _guarded(picture: Picture, chosen: Pod, now: datetime) -> Plan:
     """A bound guardian holds the room: the ticket is Reserved, unless its time has not come."""
     ticket = picture.ticket
-    start = clockwork.starts_at(ticket)
+    start = clockwork.opens_at(ticket)
     if start is not None and now < start:
         return _not_yet(picture, now).wake(start)
     cordoned = picture.is_cordoned(chosen)
@@ -226,7 +226,7 @@ def _refusal(picture: Picture, message: str, now: datetime) -> Plan:
 def _not_yet(picture: Picture, now: datetime) -> Plan:
     """The time of the ticket has not come; a guardian may be there by its lead time."""
     ticket = picture.ticket
-    start, due = clockwork.starts_at(ticket), clockwork.guardian_due(ticket)
+    start, due = clockwork.opens_at(ticket), clockwork.guardian_due(ticket)
     said = f"starts at {instant.render(start)}" if start is not None else ""
     home = ticket.status.node_name if ticket.status.shared_by else ""
     status = ticketstatus.pending(ticket, Reason.SCHEDULED, said, now, home=home)
