@@ -98,9 +98,14 @@ def wrong_node(spec: PodSpec, node: Node) -> Mismatch | None:
 
 def cordoned(spec: PodSpec, node: Node) -> Mismatch | None:
     """Is the node closed for new pods?"""
-    if not node.spec.unschedulable or _tolerated(spec.tolerations, _CORDON):
+    if not node.spec.unschedulable or tolerates_cordon(spec.tolerations):
         return None
     return Mismatch(Code.CORDONED, f"node {node.metadata.name} is cordoned")
+
+
+def tolerates_cordon(tolerations: Collection[Toleration]) -> bool:
+    """Would a pod with these be put on a cordoned node?"""
+    return _tolerated(tolerations, _CORDON)
 
 
 def tainted(spec: PodSpec, node: Node, ignoring: Collection[str] = ()) -> Mismatch | None:

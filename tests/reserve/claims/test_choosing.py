@@ -257,6 +257,14 @@ def test_a_node_that_takes_nobody_has_no_claimable_ticket(node: Builder[Node], w
     assert got == {"web": f"No free ticket fits; the nearest is default/t1: {why}."}
 
 
+def test_who_tolerates_everything_has_no_ticket_on_a_cordoned_node_either() -> None:
+    """Rules 12 and 17."""
+    pod = asking("web").but({"spec": {"tolerations": [{"operator": "Exists"}]}})
+    got = chosen([pod], market([reserved("t1")], nodes=[a_node("node-1").cordoned()]))
+    why = "node node-1 is cordoned"
+    assert got == {"web": f"No free ticket fits; the nearest is default/t1: {why}."}
+
+
 def test_an_unfit_ticket_is_passed_over_for_one_that_fits() -> None:
     """S14: T1 does not do, T2 does."""
     nodes = [a_node("node-1").tainted("gpu"), a_node("node-2")]

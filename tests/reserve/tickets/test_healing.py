@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from tests.reserve.scene import Scene, scene
 from tests.reserve.tickets.words import RESERVED, a_sized_ticket, reason_is, told
 
@@ -129,11 +130,13 @@ async def test_guardians_of_a_lost_node_come_back_elsewhere_or_are_lost_if_pinne
         assert back.status.node_name == "node-1"
 
 
+@pytest.mark.parametrize("tolerated", [[], [{"operator": "Exists"}]], ids=["nothing", "anything"])
 async def test_a_ticket_on_a_cordoned_node_moves_its_new_guardian_first_rule_12(
-    clock: Clock,
+    clock: Clock, tolerated: JSON
 ) -> None:
+    """Rule 17: whatever it tolerates."""
     async with scene(clock, Tickets, nodes=1) as cluster:
-        await cluster.put(a_ticket("t"))
+        await cluster.put(a_ticket("t").but({"spec": {"tolerations": tolerated}}))
         held = await cluster.until(TICKETS, "t", RESERVED)
         await cluster.edit(NODES, "node-1", {"spec": {"unschedulable": True}})
         stuck = await cluster.until(TICKETS, "t", lambda t: t.status.reason == Reason.NODE_CORDONED)

@@ -42,6 +42,10 @@ ARRIVING = "tickets.arriving"
 """Index of tickets: by the node on which they are about to take their room back."""
 _CATCH_UP = timedelta(seconds=1)
 """How long to wait for a cache that is behind."""
+_CORDONED = "tickets.cordoned"
+"""Index of nodes: those that are to take no more pods."""
+_MOST_AVOIDED = 100
+"""How many nodes a guardian is kept from; where more are cordoned, the scheduler may take it to one and it moves on."""
 _PROMISED = "tickets.promised"
 """Index of pods: the guardians that are promised room."""
 
@@ -66,6 +70,7 @@ class Tickets:
         self._tickets.add_index(BY_NODE, _node_of)
         self._tickets.add_index(ARRIVING, _arriving)
         self._tickets.add_index(HANDED_OVER, handed_over)
+        self._nodes.add_index(_CORDONED, _is_cordoned)
         self._pods.add_index(GUARDED, guarded)
         self._pods.add_index(PODS_BY_NODE, by_node)
         self._pods.add_index(_PROMISED, _is_promised)
@@ -123,6 +128,7 @@ class Tickets:
             self._is_awaited(ticket),
             partial(self._promised, ticket),
             self._schedulers.at_work,
+            self._cordoned,
             self._barred,
         )
         if self._tickets.reader.get(key) is not ticket:
@@ -185,6 +191,10 @@ class Tickets:
         others = self._tickets.reader.where(ARRIVING, ticket.status.node_name)
         return any(other is not ticket and not self._is_held(other) for other in others)
 
+    def _cordoned(self) -> list[str]:
+        nodes = self._nodes.reader.where(_CORDONED, "")
+        return sorted(node.metadata.name for node in nodes)[:_MOST_AVOIDED]
+
     def _promised(self, ticket: Ticket) -> list[Pod]:
         """The guardians of other tickets that are promised room on the node which is still in use."""
         return [
@@ -233,6 +243,10 @@ def _node_of(ticket: Ticket) -> Iterable[str]:
 
 def _arriving(ticket: Ticket) -> Iterable[str]:
     return _node_of(ticket) if succession.is_arriving(ticket) else ()
+
+
+def _is_cordoned(node: Node) -> Iterable[str]:
+    return ("",) if node.spec.unschedulable else ()
 
 
 def _is_promised(pod: Pod) -> Iterable[str]:

@@ -63,9 +63,11 @@ def unsuited(pod: Pod, site: Site | None, *, beside: bool = False) -> str:
 
 
 def closed(pod: Pod, site: Site | None) -> str:
-    """Says why the node takes no such pod, whoever else is there; nothing if it does."""
+    """Says why the node takes no such pod, whoever else is there; nothing if it does. One that is cordoned takes none, whatever it tolerates (rule 12)."""
     if site is None:
         return "its node is gone"
+    if site.node.spec.unschedulable:
+        return f"node {site.node.metadata.name} is cordoned"
     for mismatch in scheduling.unsuited(pod.spec, site.node):
         return mismatch.message
     return ""

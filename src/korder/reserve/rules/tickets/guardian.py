@@ -5,7 +5,7 @@ the namespace's own rights, so it fits the `restricted` pod security level and t
 it is bound by affinity on the node's name, in every term, and never by `spec.nodeName`: only the scheduler checks that it fits.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 import hashlib
 from itertools import count
@@ -66,10 +66,11 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a guardian goes: to a node, if one is named, and only when its gate is taken off, if it has one."""
+    """Where a guardian goes: to a node, if one is named, and only when its gate is taken off, if it has one; otherwise not to those it avoids."""
 
     node: str = ""
     gated: bool = False
+    avoided: tuple[str, ...] = ()
 
 
 ANYWHERE = Place()
@@ -160,14 +161,26 @@ def fingerprint(ticket: Ticket, amounts: Mapping[str, Quantity], node: str = "")
 
 
 def pinned(affinity: core.Affinity | None, node: str) -> dict[str, JSON]:
-    """The affinity with one more condition: that node. Terms are alternatives, so each of them gets it (K5)."""
-    pin: JSON = {"key": "metadata.name", "operator": "In", "values": [node]}
+    """The affinity with one more condition: that node."""
+    return _narrowed(affinity, [{"key": "metadata.name", "operator": "In", "values": [node]}])
+
+
+def _kept_from(affinity: core.Affinity | None, nodes: Iterable[str]) -> dict[str, JSON]:
+    """The affinity with more conditions: none of these nodes. A condition on a name takes one name only."""
+    fields: list[JSON] = [
+        {"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in nodes
+    ]
+    return _narrowed(affinity, fields)
+
+
+def _narrowed(affinity: core.Affinity | None, fields: list[JSON]) -> dict[str, JSON]:
+    """The affinity with more conditions on fields. Terms are alternatives, so each of them gets them (K5)."""
     whole: dict[str, JSON] = codec.plain(affinity) if affinity is not None else {}
     of_nodes = _mapping(whole.get("nodeAffinity"))
     required = _mapping(of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution"))
     terms = cast("list[dict[str, JSON]]", required.get("nodeSelectorTerms") or [{}])
     each: list[JSON] = [
-        {**term, "matchFields": [*cast("list[JSON]", term.get("matchFields") or []), pin]}
+        {**term, "matchFields": [*cast("list[JSON]", term.get("matchFields") or []), *fields]}
         for term in terms
     ]
     needed: JSON = {"nodeSelectorTerms": each}
@@ -204,6 +217,8 @@ def _scheduling(ticket: Ticket, place: Place) -> dict[str, JSON]:
     }
     if node:
         said["affinity"] = pinned(spec.affinity, node)
+    elif place.avoided:
+        said["affinity"] = _kept_from(spec.affinity, place.avoided)
     elif spec.affinity is not None:
         said["affinity"] = codec.plain(spec.affinity)
     if place.gated:

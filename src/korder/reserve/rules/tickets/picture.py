@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from korder.api import core, scheduling
+from korder.api import core
 from korder.api.core import PODS, Node, Pod
 from korder.api.meta import key_of
 from korder.api.plan import Delete, Plan
@@ -51,6 +51,7 @@ class Picture:
         node_is_awaited: Whether the guardian of another ticket is about to take room there that is free for it.
         promised: Lists the guardians of other tickets that are promised room there which is still in use.
         scheduler: Who schedules, as far as is known; a new one has to be told of nominations again.
+        cordoned: Lists the nodes that are to take no more pods.
         barred: Says why a standing ticket may not be held for another term; empty if it may.
     """
 
@@ -65,6 +66,7 @@ class Picture:
     node_is_awaited: bool = False
     promised: Callable[[], Collection[Pod]] = tuple
     scheduler: str = ""
+    cordoned: Callable[[], Iterable[str]] = tuple
     barred: Callable[[Ticket, datetime], str] = lambda _, __: ""
 
     @property
@@ -94,9 +96,9 @@ class Picture:
         return None
 
     def is_cordoned(self, guardian: Pod) -> bool:
-        """Says whether the guardian's node takes no more pods like it."""
+        """Says whether the guardian's node is to take no more pods; that the guardian tolerates that makes no difference."""
         node = self.nodes.get(guardian.spec.node_name)
-        return node is not None and scheduling.cordoned(guardian.spec, node) is not None
+        return node is not None and node.spec.unschedulable
 
     def user(self, reference: PodReference | None) -> Pod | None:
         """The pod that uses the ticket, unless it has ended."""

@@ -6,9 +6,10 @@ node, and the gate falls when the room is free (rules 10, 11): ungated it would 
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from korder.api import core, instant, quantity
+from korder.api import core, instant, quantity, scheduling
 from korder.api.core import PODS, Pod
 from korder.api.meta import JSON, key_of
 from korder.api.plan import Create, Patch, PatchType, Plan, Step
@@ -79,6 +80,8 @@ def creation(picture: Picture, amounts: Amounts, place: Place) -> tuple[Create, 
     """One more guardian, unless the ticket may have none."""
     if guardian.forbidden(picture.ticket, picture.options):
         return ()
+    if scheduling.tolerates_cordon(picture.ticket.spec.tolerations):
+        place = replace(place, avoided=tuple(picture.cordoned()))
     made = guardian.body(picture.ticket, picture.free_name, picture.options, amounts, place)
     return (Create(PODS, made),)
 
