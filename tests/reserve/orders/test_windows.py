@@ -329,6 +329,25 @@ def test_a_firing_in_a_pause_was_not_missed() -> None:
     assert told(desk, "FiringMissed") == []
 
 
+@pytest.mark.parametrize("policy", ["Never", "OnClaim", "Always"])
+def test_a_standing_pool_of_which_no_ticket_is_left_is_not_ready(policy: str) -> None:
+    desk = a_desk("0 * * * *", "10m", type="Recurring", refreshPolicy=policy)
+    desk.settle()
+    assert ready(desk)[0] == "True"
+    for name in desk.free:
+        desk.become(name, TicketPhase.EXPIRED)
+    desk.settle()
+    told = "no ticket is left; the firing of 2026-01-05T01:00:00Z brings 2"
+    assert ready(desk) == ("False", "GapBetweenTickets", told)
+    desk.edit({"paused": True})
+    desk.settle()
+    assert "while the order is paused" in ready(desk)[2]
+    desk.edit({"paused": False})
+    desk.at("01:00")
+    desk.settle()
+    assert ready(desk)[0] == "True"
+
+
 def test_a_standing_pool_with_gaps_is_warned_about_once() -> None:
     """Rule 5."""
     strategy = {"type": "Recurring", "schedule": "0 */6 * * *"}

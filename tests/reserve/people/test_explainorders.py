@@ -132,16 +132,31 @@ def test_an_order_that_is_being_deleted():
     assert "It is being deleted." in explained(an_observed().deleted_at(NOW)).facts
 
 
+def test_a_roll_out_that_does_not_go_on_is_told():
+    blocked: JSON = {
+        "type": "Progressing",
+        "status": "False",
+        "reason": "RolloutBlocked",
+        "message": "o-2 has no room",
+    }
+    order = an_observed().but({"status": {"conditions": [blocked]}})
+    told = "Its roll-out does not go on (RolloutBlocked): o-2 has no room"
+    assert told in explained(order).facts
+
+
 def test_daemonset_mode_tells_of_every_node_what_it_has_or_what_keeps_it_out():
     """Seed 001: does a node match, are its taints tolerated, is it ready and not cordoned."""
     order = an_observed(daemonSet=True, template={"spec": {"nodeSelector": {"os": "linux"}}})
     linux = {"os": "linux"}
     ticket = a_ticket("o-n1").labelled({NODE_LABEL: "n1"})
     ticket = ticket.but({"spec": {"nodeName": "n1"}, "status": {"phase": "Pending"}})
+    used = a_ticket("o-n7").labelled({NODE_LABEL: "n7"})
+    use: JSON = {"phase": "Claimed", "claimedPod": "default/web"}
+    used = used.but({"spec": {"nodeName": "n7"}, "status": use})
     told = explainorders.explain(
         OrderQuestion(
             order.build(),
-            [ticket.owned_by(ORDERS, order.build()).build()],
+            [each.owned_by(ORDERS, order.build()).build() for each in (ticket, used)],
             NOW,
             [
                 a_node("n1").labelled(linux).build(),
@@ -150,6 +165,7 @@ def test_daemonset_mode_tells_of_every_node_what_it_has_or_what_keeps_it_out():
                 a_node("n4").labelled(linux).tainted("gpu").build(),
                 a_node("n5").labelled(linux).cordoned().build(),
                 a_node("n6").labelled(linux).not_ready().build(),
+                a_node("n7").labelled(linux).cordoned().build(),
             ],
         )
     )
@@ -161,3 +177,4 @@ def test_daemonset_mode_tells_of_every_node_what_it_has_or_what_keeps_it_out():
     assert "does not tolerate taint gpu:NoSchedule" in rows["n4"][-1]
     assert rows["n5"][-1] == "node n5 is cordoned"
     assert rows["n6"][-1] == "node n6 is not ready"
+    assert rows["n7"][-1] == "by default/web; node n7 is cordoned"

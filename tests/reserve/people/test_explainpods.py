@@ -30,6 +30,9 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 REQUIRED = {REQUIRED_ANNOTATION: "true"}
 
 
+TOLD: JSON = {"type": "korder.dev/TicketBound", "status": "False", "reason": "NoTicket"}
+
+
 def a_seeker(name: str = "web", **asked: str) -> PodBuilder:
     born = instant.render(NOW - timedelta(minutes=2))
     pod = a_pod(name).requesting(cpu="1").gated_by(SCHEDULING_GATE)
@@ -158,6 +161,9 @@ def test_the_next_firing_of_an_order_is_told():
     told = explained(a_seeker(), orders=(order, an_order("p").but({"spec": {"paused": True}})))
     assert "Order default/o fires next in 3h." in told.facts
     assert "Order default/p is paused and makes no tickets." in told.facts
+    named = a_seeker(**{"korder.dev/ticket-request": "name:t"})
+    told = explained(named, a_held("t", phase="Claimed"), orders=(order,))
+    assert not any("fires next" in fact for fact in told.facts)
 
 
 def test_a_pod_that_nobody_told_anything_makes_one_doubt_the_manager():
@@ -225,13 +231,35 @@ def test_a_hand_over_tells_how_far_it_is():
             a_pod("p").annotated({ORDER_ANNOTATION: "o"}).on("node-1"),
             "It is on node node-1 without a ticket: none was there in time, and it did not wait.",
         ),
+        (
+            a_pod("p").annotated({"korder.dev/fallback-after": "20s"}).on("node-1"),
+            (
+                "It is on node node-1 without a ticket:"
+                " none was there in time, and it waited no longer than 20s."
+            ),
+        ),
+        (
+            a_pod("p").annotated(REQUIRED).but({"status": {"conditions": [TOLD]}}),
+            (
+                "It waits for a node without a ticket, though it requires one:"
+                " somebody took the gate away."
+            ),
+        ),
         (a_seeker().in_phase("Failed"), "It has ended, and has no ticket."),
         (
             a_pod("p").labelled({GUARDIAN_LABEL: "true"}),
             "It is labelled as a guardian, but no ticket owns it: it guards nothing.",
         ),
     ],
-    ids=["asks for nothing", "no admission", "fell back", "has ended", "a false guardian"],
+    ids=[
+        "asks for nothing",
+        "no admission",
+        "fell back",
+        "fell back after a while",
+        "was let go",
+        "has ended",
+        "a false guardian",
+    ],
 )
 def test_pods_that_wait_for_nothing(pod: PodBuilder, verdict: str):
     assert explained(pod).verdict == verdict

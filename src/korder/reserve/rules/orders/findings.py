@@ -122,12 +122,22 @@ def _closed(
     order: Order, accounts: Sequence[Account], times: Timetable, now: datetime
 ) -> tuple[str, str] | None:
     """Why there is nothing to be ready for."""
-    windowed = strategies.of(order).type is StrategyType.SCHEDULED
-    if windowed and all(_is_ahead(account, now) for account in accounts):
+    kind = strategies.of(order).type
+    if kind is StrategyType.SCHEDULED and all(_is_ahead(account, now) for account in accounts):
         return between_windows(order, times, [each.firing for each in accounts if each.firing])
+    owed = sum(account.owed for account in accounts)
+    if kind is StrategyType.RECURRING and owed and not any(account.size for account in accounts):
+        return OrderReason.GAP, _gap(order, owed, times)
     if order.spec.paused and order.status.issued_replicas == 0:
         return OrderReason.PAUSED, "the order was paused before its tickets were made"
     return None
+
+
+def _gap(order: Order, owed: int, times: Timetable) -> str:
+    """When a standing pool of which no ticket is left gets others."""
+    if order.spec.paused or times.following is None:
+        return "no ticket is left, and none comes while the order is paused"
+    return f"no ticket is left; the firing of {instant.render(times.following)} brings {owed}"
 
 
 def _obstacle(idle: Sequence[Ticket], is_current: Callable[[Ticket], bool]) -> str:

@@ -15,6 +15,7 @@ from korder.api.reserve import (
     ORDER_FINALIZER,
     Order,
     OrderCondition,
+    Reason,
     Strategy,
     StrategyType,
     Ticket,
@@ -67,8 +68,9 @@ def _by_node(asked: OrderQuestion, mine: Collection[Ticket]) -> Iterator[tuple[s
         if not post.live:
             yield post.node, "", "", post.verdict.why_not or "no ticket yet"
         for ticket in post.live:
-            phase = str(ticketstate.phase_of(ticket))
-            yield post.node, ticket.metadata.name, phase, _why(ticket, asked.now)
+            phase, shut = str(ticketstate.phase_of(ticket)), post.verdict.why_not
+            why = "; ".join(filter(None, (_why(ticket, asked.now), shut)))
+            yield post.node, ticket.metadata.name, phase, why
 
 
 def _verdict(order: Order, mine: Collection[Ticket]) -> str:
@@ -102,6 +104,8 @@ def _state(order: Order) -> Iterator[str]:
         failed = condition.type == OrderCondition.FAILURE
         if failed and condition.status is conditions.Status.TRUE:
             yield f"It fails ({condition.reason}): {condition.message}"
+        if condition.reason == Reason.ROLLOUT_BLOCKED:
+            yield f"Its roll-out does not go on ({condition.reason}): {condition.message}"
     if order.metadata.generation > order.status.observed_generation:
         yield "Its last change has not been acted on yet."
     if order.spec.daemon_set:

@@ -115,7 +115,7 @@ def _has(asked: PodQuestion, ticket: Ticket) -> Explanation:
 def _ungated(pod: Pod, request: Request) -> Explanation:
     where = f"It is on node {pod.spec.node_name}" if pod.spec.node_name else "It waits for a node"
     if not request.asks:
-        names = ", ".join(REQUEST_ANNOTATIONS[:4])
+        names = ", ".join(REQUEST_ANNOTATIONS)
         return Explanation(
             f"{where}, and asks for no ticket.",
             (f"A pod asks with one of the annotations {names}, when it is created.",),
@@ -130,9 +130,13 @@ def _ungated(pod: Pod, request: Request) -> Explanation:
             ),
         )
     told = (f"It was last told: {last.reason}: {last.message}",) if last is not None else ()
-    return Explanation(
-        f"{where} without a ticket: none was there in time, and it did not wait.", told
-    )
+    if request.required:
+        return Explanation(
+            f"{where} without a ticket, though it requires one: somebody took the gate away.", told
+        )
+    patience = request.fallback_after.total_seconds()
+    waited = f"waited no longer than {telling.span(patience)}" if patience else "did not wait"
+    return Explanation(f"{where} without a ticket: none was there in time, and it {waited}.", told)
 
 
 def _waits(asked: PodQuestion, request: Request) -> Explanation:
@@ -217,5 +221,8 @@ def _words_of(request: Request) -> tuple[object, ...]:
 
 
 def _asked_orders(request: Request, market: Market) -> list[Order]:
+    if request.ticket:
+        named = [each for each in market.tickets if each.metadata.name == request.ticket]
+        return [o for o in market.orders for each in named if owned_by(each, o.metadata.uid)]
     wanted = request.order.name if request.order is not None else ""
     return [order for order in market.orders if wanted in ("", order.metadata.name)]
