@@ -178,6 +178,27 @@ async def test_s8_a_lost_guardian_is_told_of_and_replaced_and_the_clock_goes_on(
     assert back.status.expiration_time == failed.status.expiration_time
 
 
+async def test_a_cordoned_node_is_closed_to_tickets_that_tolerate_everything_rules_12_and_17(
+    stage: Stage,
+) -> None:
+    first, second = await stage.add_nodes(2, cpu="1")
+    everything: JSON = [{"operator": "Exists"}]
+    (before,) = await stage.reserve(stage.ticket("t", tolerations=everything))
+    left, other = before.status.node_name, {first: second, second: first}[before.status.node_name]
+    await stage.edit(NODES, left, {"spec": {"unschedulable": True}})
+    moved = await stage.until(TICKETS, "t", lambda t: t.status.node_name == other)
+    assert moved.status.phase is RESERVED
+    await stage.guarded(1)
+
+    await stage.edit(NODES, other, {"spec": {"unschedulable": True}})
+    tolerant = stage.asking("web").but({"spec": {"tolerations": everything}})
+    await stage.put(tolerant)
+    waits = await stage.until(PODS, "web", lambda p: "cordoned" in str(p.status.conditions))
+    assert not waits.spec.node_name
+    await stage.edit(NODES, other, {"spec": {"unschedulable": False}})
+    assert (await stage.bound("web")).spec.node_name == other
+
+
 async def test_s9_a_refused_guardian_is_told_of_tried_again_and_costs_no_time(
     stage: Stage,
 ) -> None:
