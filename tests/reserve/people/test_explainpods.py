@@ -14,6 +14,8 @@ from korder.api.reserve import (
     ORDERS,
     REQUIRED_ANNOTATION,
     SCHEDULING_GATE,
+    TICKET_CLAIMED_ANNOTATION,
+    TICKET_NODE_ANNOTATION,
     TICKET_REQUEST_ANNOTATION,
     TICKETS,
     Order,
@@ -28,6 +30,7 @@ from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 REQUIRED = {REQUIRED_ANNOTATION: "true"}
+SERVED = {TICKET_CLAIMED_ANNOTATION: "t", TICKET_NODE_ANNOTATION: "node-1"}
 
 
 TOLD: JSON = {"type": "korder.dev/TicketBound", "status": "False", "reason": "NoTicket"}
@@ -247,6 +250,18 @@ def test_a_hand_over_tells_how_far_it_is():
         ),
         (a_seeker().in_phase("Failed"), "It has ended, and has no ticket."),
         (
+            a_pod("p").annotated({**REQUIRED, **SERVED}).on("node-1").in_phase("Succeeded"),
+            "It has ended. It had ticket t, on node node-1.",
+        ),
+        (
+            a_pod("p").annotated({**REQUIRED, **SERVED}).on("node-1"),
+            "It came to node node-1 with ticket t, which is gone; nothing is taken from it.",
+        ),
+        (
+            a_pod("p").annotated({ORDER_ANNOTATION: "o", **SERVED}).on("node-2"),
+            "It is on node node-2 without a ticket: none was there in time, and it did not wait.",
+        ),
+        (
             a_pod("p").labelled({GUARDIAN_LABEL: "true"}),
             "It is labelled as a guardian, but no ticket owns it: it guards nothing.",
         ),
@@ -258,6 +273,9 @@ def test_a_hand_over_tells_how_far_it_is():
         "fell back after a while",
         "was let go",
         "has ended",
+        "has ended with its ticket",
+        "has outlived its ticket",
+        "says so itself",
         "a false guardian",
     ],
 )

@@ -14,6 +14,8 @@ from korder.api.meta import controller_of, key_of, owned_by
 from korder.api.reserve import (
     GUARDIAN_LABEL,
     SCHEDULING_GATE,
+    TICKET_CLAIMED_ANNOTATION,
+    TICKET_NODE_ANNOTATION,
     TICKETS,
     Order,
     Ticket,
@@ -68,7 +70,7 @@ def explain(asked: PodQuestion) -> Explanation:
     if ticket is not None:
         return _has(asked, ticket)
     if core.is_finished(pod) or pod.metadata.deletion_timestamp is not None:
-        return Explanation("It has ended, and has no ticket.")
+        return _ended(pod)
     if not claimsteps.is_gated(pod):
         return _ungated(pod, request)
     return _waits(asked, request)
@@ -97,6 +99,20 @@ def _ticket_of(asked: PodQuestion) -> Ticket | None:
     return None
 
 
+def _ended(pod: Pod) -> Explanation:
+    past = _past(pod)
+    if past:
+        return Explanation(f"It has ended. It had ticket {past}, on node {pod.spec.node_name}.")
+    return Explanation("It has ended, and has no ticket.")
+
+
+def _past(pod: Pod) -> str:
+    """The ticket with which the pod came to its node, if it did; what somebody wrote himself does not fit its node."""
+    given = pod.metadata.annotations
+    came = pod.spec.node_name and given.get(TICKET_NODE_ANNOTATION) == pod.spec.node_name
+    return given.get(TICKET_CLAIMED_ANNOTATION, "") if came else ""
+
+
 def _has(asked: PodQuestion, ticket: Ticket) -> Explanation:
     pod, node, name = asked.pod, ticket.status.node_name, key_of(ticket)
     if ticket.status.phase is not TicketPhase.CLAIMING:
@@ -114,6 +130,9 @@ def _has(asked: PodQuestion, ticket: Ticket) -> Explanation:
 
 def _ungated(pod: Pod, request: Request) -> Explanation:
     where = f"It is on node {pod.spec.node_name}" if pod.spec.node_name else "It waits for a node"
+    if past := _past(pod):
+        came = f"It came to node {pod.spec.node_name} with ticket {past}"
+        return Explanation(f"{came}, which is gone; nothing is taken from it.")
     if not request.asks:
         names = ", ".join(REQUEST_ANNOTATIONS)
         return Explanation(
