@@ -206,6 +206,32 @@ def test_a_large_order_is_warned_of(replicas: int, warned: bool) -> None:
     assert bool(of_order({"replicas": replicas}).warnings) is warned
 
 
+@pytest.mark.parametrize("daemon", [False, True], ids=["pool", "daemon"])
+@pytest.mark.parametrize(
+    ("strategy", "spec", "warned"),
+    [
+        ("Scheduled", {"startTime": "2026-04-01T00:00:00Z"}, True),
+        ("Scheduled", {"window": {"startTime": "2026-04-01T00:00:00Z"}}, True),
+        ("Scheduled", {"duration": "1h"}, False),
+        ("Recurring", {"startTime": "2026-04-01T00:00:00Z", "duration": "24h"}, False),
+    ],
+)
+def test_a_start_that_firings_replace_is_warned_of(
+    strategy: str, spec: JSON, daemon: bool, warned: bool
+) -> None:
+    change = {**scheduled("0 2 * * *", strategy), "template": {"spec": spec}, "daemonSet": daemon}
+    judgement = of_order(change)
+    assert not judgement.refusals
+    assert any("at their firing" in warning for warning in judgement.warnings) is warned
+
+
+def test_a_group_that_is_only_a_label_is_warned_of() -> None:
+    group: JSON = {"korder.dev/ticket-group": "night"}
+    (warning,) = of_order({"template": {"metadata": {"labels": group}}}).warnings
+    assert "annotation" in warning
+    assert not of_order({"template": {"metadata": {"annotations": group}}}).warnings
+
+
 def test_replicas_beside_daemon_set_are_warned_of() -> None:
     (warning,) = of_order({"daemonSet": True, "replicas": 300}).warnings
     assert "has no effect with daemonSet" in warning

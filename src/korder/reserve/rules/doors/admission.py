@@ -14,6 +14,7 @@ from korder.api.meta import JSON
 from korder.api.reserve import (
     DEFAULT_DURATION,
     SCHEDULING_GATE,
+    TICKET_GROUP_ANNOTATION,
     Order,
     StrategyType,
     Ticket,
@@ -167,6 +168,11 @@ def _changes(question: Question) -> list[Refusal]:
 
 def _advice(order: Order, now: datetime) -> Iterator[str]:
     spec, strategy = order.spec, order.spec.strategy
+    if TICKET_GROUP_ANNOTATION in spec.template.metadata.labels:
+        yield sentences.NO_GROUP
+    scheduled = strategy is not None and strategy.type is StrategyType.SCHEDULED
+    if scheduled and spec.template.spec.starts_at is not None:
+        yield sentences.NO_START
     if spec.daemon_set:
         if spec.replicas > 1:
             yield sentences.NO_REPLICAS

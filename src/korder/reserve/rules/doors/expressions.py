@@ -13,6 +13,7 @@ from korder.api.reserve import (
     REQUIRED_ANNOTATION as REQUIRED,
     TICKET_GROUP_ANNOTATION as TICKET_GROUP,
     TICKET_REQUEST_ANNOTATION as TICKET_REQUEST,
+    StrategyType,
 )
 from korder.reserve.rules.doors import conditions, patterns, sentences
 from korder.reserve.rules.doors.conditions import ANNOTATIONS
@@ -188,6 +189,10 @@ def of_ours(*, system_classes: bool) -> tuple[Demand, ...]:
     )
 
 
+_TICKET, _LABELS = "object.spec.template.spec", "object.spec.template.metadata.labels"
+_STARTED = (
+    f"(has({_TICKET}.startTime) || (has({_TICKET}.window) && has({_TICKET}.window.startTime)))"
+)
 ADVICE_ON_ORDERS = (
     Demand(
         f"!has(object.spec.replicas) || object.spec.replicas <= {sentences.MANY}",
@@ -196,5 +201,13 @@ ADVICE_ON_ORDERS = (
     Demand(
         "!(has(object.spec.daemonSet) && object.spec.daemonSet && has(object.spec.replicas) && object.spec.replicas > 1)",
         sentences.NO_REPLICAS,
+    ),
+    Demand(
+        f"!(has(object.spec.strategy) && object.spec.strategy.type == '{StrategyType.SCHEDULED}' && {_STARTED})",
+        sentences.NO_START,
+    ),
+    Demand(
+        f"!(has(object.spec.template.metadata) && has({_LABELS}) && '{TICKET_GROUP}' in {_LABELS})",
+        sentences.NO_GROUP,
     ),
 )

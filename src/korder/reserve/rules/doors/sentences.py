@@ -24,6 +24,8 @@ NODE_NAME = "must be empty in a pod that asks for a ticket: the ticket decides w
 NO_REPLICAS = (
     "spec.replicas has no effect with daemonSet: there is one ticket for each eligible node"
 )
+NO_START = "spec.template.spec.startTime has no effect in a Scheduled order: its tickets start at their firing"
+NO_GROUP = "label korder.dev/ticket-group has no effect: pods find a group by the annotation of that name; put it under annotations"
 
 
 def output_only(annotation: str) -> str:
