@@ -64,6 +64,15 @@ def test_an_address_that_is_none(quick: Korder) -> None:
     assert "is not an address such as https://10.0.0.5:9443" in done.stderr
 
 
+@pytest.mark.parametrize("verb", ["install --print --admission=policy", "install", "uninstall"])
+def test_a_namespace_that_cannot_be_is_refused_before_anything_is_done(
+    quick: Korder, verb: str
+) -> None:
+    done = quick(*verb.split(), "--namespace", "Team_A")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'Team_A' is not the name of a namespace" in done.stderr
+
+
 class Older(BaseHTTPRequestHandler):
     """What a server from before 1.36 says that it serves."""
 

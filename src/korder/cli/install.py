@@ -13,7 +13,7 @@ from korder.api import manifests
 from korder.api.core import NAMESPACES
 from korder.api.meta import JSON
 from korder.cli import installing
-from korder.cli.session import cluster
+from korder.cli.session import checked_namespace, cluster
 from korder.kube import served
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
@@ -58,7 +58,9 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         str | None,
         typer.Option(help="As whom the manager writes, if not with its service account."),
     ] = None,
-    namespace: Annotated[str, typer.Option(help="Where the manager lives.")] = NAMESPACE,
+    namespace: Annotated[
+        str, typer.Option(callback=checked_namespace, help="Where the manager lives.")
+    ] = NAMESPACE,
     allow_system_classes: Annotated[
         bool,
         typer.Option("--allow-system-classes", help="Let guardians have a system- priority class."),

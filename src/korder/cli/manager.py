@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 import platform
 import random
-import re
 import signal
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -19,7 +18,7 @@ from korder.api.admission import WebhookClientConfig
 from korder.api.meta import Key
 from korder.cli import logs, loops
 from korder.cli.install import Wish
-from korder.cli.session import cluster, home
+from korder.cli.session import checked_namespace, cluster, home
 from korder.kube import discovery
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
@@ -48,12 +47,6 @@ def _checked_address(text: str) -> str:
     return text
 
 
-def _checked_namespace(name: str | None) -> str | None:
-    if name is not None and not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name):
-        raise typer.BadParameter(f"{name!r} is not the name of a namespace")
-    return name
-
-
 @dataclass(frozen=True, slots=True)
 class _Hooks:
     """Whether and where webhooks are served, and where their certificate is kept."""
@@ -70,7 +63,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     lease_namespace: Annotated[
         str | None,
         typer.Option(
-            callback=_checked_namespace,
+            callback=checked_namespace,
             help="Namespace of the lease of --leader-elect; the pod's or the context's if not given.",
         ),
     ] = None,

@@ -3,6 +3,9 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 import random
+import re
+
+import typer
 
 from korder.cli.places import EMBEDDED, chosen_kubeconfig, kubeconfig_of_embedded
 from korder.kube import config, discovery
@@ -13,6 +16,13 @@ from korder.runtime.clock import SystemClock
 
 FIRST_ANSWER = 5.0
 """Seconds a server may take to say its version; a person is waiting."""
+
+
+def checked_namespace(name: str | None) -> str | None:
+    """Refuses what no namespace can be called, before anybody is asked."""
+    if name is not None and not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name):
+        raise typer.BadParameter(f"{name!r} is not the name of a namespace")
+    return name
 
 
 def home(kubeconfig: str | None, context: str | None) -> str:

@@ -18,7 +18,7 @@ from korder.api.meta import JSON, HasMetadata, Key, Kind, Object, key_of
 from korder.api.plan import AnyKind
 from korder.api.reserve import SCHEDULING_GATE
 from korder.cli import installing
-from korder.cli.session import cluster
+from korder.cli.session import checked_namespace, cluster
 from korder.kube import discovery, served
 from korder.kube.client import Client
 from korder.kube.errors import Conflict, KubeError, NotFound
@@ -40,7 +40,9 @@ def run(
         bool,
         typer.Option("--purge", help="Delete all orders, tickets and other objects of korder."),
     ] = False,
-    namespace: Annotated[str, typer.Option(help="Where the manager lives.")] = NAMESPACE,
+    namespace: Annotated[
+        str, typer.Option(callback=checked_namespace, help="Where the manager lives.")
+    ] = NAMESPACE,
     kubeconfig: Annotated[str | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str | None, typer.Option(help="The context of the kubeconfig.")] = None,
 ) -> None:
