@@ -28,6 +28,8 @@ _UNITS = {
 }
 _PART = re.compile(r"(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([^0-9.]+)")
 _LIMIT = 2**63
+_CENTURIES = 10**10
+"""Seconds."""
 
 
 class InvalidDuration(ValueError):
@@ -90,6 +92,11 @@ _AGES = (
     (8 * 365 * 86400, 365 * 86400, "y", 86400, "d"),
 )
 """How ages are told that are below so many seconds: in which unit, and in which the rest."""
+
+
+def of_seconds(count: int) -> dt.timedelta:
+    """A length that a spec gives in seconds; three centuries stand for all that is longer, so that instants stay within their calendar."""
+    return dt.timedelta(seconds=min(count, _CENTURIES))
 
 
 def human(seconds: int) -> str:

@@ -2,7 +2,7 @@
 
     desk = Desk(an_order("o", replicas=3))
     desk.settle()
-    desk.claim("o-0")
+    desk.become("o-0", TicketPhase.CLAIMED)
 
 Nothing but rules runs here. What ticket controller, users and time do to tickets is done by calling it.
 """
@@ -159,8 +159,11 @@ class Desk:
                 assert not self._taken(name), f"{name} is taken"
                 self.made.append(name)
                 self._versions += 1
-                uid: dict[str, JSON] = {"uid": f"uid-{self._versions}"}
-                self._tickets[name] = {**body, "metadata": {**meta, **uid}}
+                given: dict[str, JSON] = {
+                    "uid": f"uid-{self._versions}",
+                    "creationTimestamp": instant.render(self.now),
+                }
+                self._tickets[name] = {**body, "metadata": {**meta, **given}}
                 self._change(name, {})
             case Patch(kind=kind) if kind == ORDERS:
                 assert step.resource_version == self.order.metadata.resource_version

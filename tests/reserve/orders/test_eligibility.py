@@ -143,6 +143,15 @@ def test_toleration_seconds_say_how_long_a_node_may_be_not_ready(
     assert verdict.until == NOW + timedelta(seconds=seconds)
 
 
+@pytest.mark.parametrize("seconds", [10**12, 2**63 - 1])
+def test_what_is_tolerated_beyond_all_calendars_is_tolerated_for_ever(seconds: int) -> None:
+    toleration: JSON = {"operator": "Exists", "tolerationSeconds": seconds}
+    assert judged(unready(NOW), tolerations=[toleration]).keeps(NOW + timedelta(days=100_000))
+    taint: JSON = {"key": "ill", "effect": "NoExecute", "timeAdded": instant.render(NOW)}
+    node = a_node("n").but({"spec": {"taints": [taint]}})
+    assert judged(node, NOW + timedelta(days=100_000), tolerations=[toleration]).takes
+
+
 def test_a_taint_that_is_tolerated_for_a_time() -> None:
     taint: JSON = {"key": "ill", "effect": "NoExecute", "timeAdded": instant.render(NOW)}
     node = a_node("n").but({"spec": {"taints": [taint]}})

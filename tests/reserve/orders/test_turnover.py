@@ -263,6 +263,55 @@ def test_firings_renew_unclaimed_tickets_make_before_break() -> None:
     assert "o-0" in desk.tickets
 
 
+def test_what_ends_while_its_renewal_waits_for_room_is_renewed_at_once() -> None:
+    """Rule 7 keeps the old tickets while the new ones have no room; when they end, theirs is there, and the firing has long been."""
+    strategy = {"type": "Recurring", "refreshPolicy": "Always", "schedule": "0 * * * *"}
+    template = {"spec": {"duration": "70m"}}
+    desk = Desk(an_order("o", 4).but({"spec": {"strategy": strategy, "template": template}}))
+    desk.settle()
+    before = desk.free
+    desk.at("01:00")
+    desk.settle(hold=False)
+    assert set(before) < set(desk.free)
+    firing = desk.now
+    desk.at("01:11")
+    for name in before:
+        desk.become(name, TicketPhase.EXPIRED)
+    desk.settle()
+    assert len(desk.free) == 4
+    assert [clockwork.activation(desk.tickets[name]) for name in desk.free] == [firing] * 4
+
+
+def test_what_a_gap_brought_is_not_renewed_in_the_gap() -> None:
+    """A ticket that was made after the last firing has its renewal with the next."""
+    strategy = {"type": "Recurring", "refreshPolicy": "Always", "schedule": "0 * * * *"}
+    template = {"spec": {"duration": "20m"}}
+    desk = Desk(an_order("o", 1).but({"spec": {"strategy": strategy, "template": template}}))
+    for when, replicas, left in (("01:00", 1, 1), ("01:21", 2, 1), ("01:42", 2, 0)):
+        desk.at(when)
+        for name in desk.names(TicketPhase.RESERVED):
+            if when != "01:00":
+                desk.become(name, TicketPhase.EXPIRED)
+        desk.edit({"replicas": replicas})
+        desk.settle()
+        assert len(desk.free) == left
+    desk.at("02:00")
+    desk.settle()
+    assert len(desk.free) == 2
+
+
+def test_a_ticket_of_a_larger_pool_has_its_whole_time() -> None:
+    """Rule 1: the firing a while ago brought it not."""
+    strategy = {"type": "Recurring", "schedule": "0 * * * *", "startingDeadlineSeconds": 3600}
+    desk = Desk(an_order("o", 1).but({"spec": {"strategy": strategy}}))
+    desk.at("01:00")
+    desk.settle()
+    desk.at("01:59")
+    desk.edit({"replicas": 2})
+    desk.settle()
+    assert clockwork.activation(desk.tickets["o-1"]) is None
+
+
 @pytest.mark.parametrize("paused", [False, True], ids=["slept through", "in a pause"])
 def test_a_firing_for_which_it_is_too_late_renews_nothing(*, paused: bool) -> None:
     """What is made later on, for a new template, belongs to the firing that was acted on."""

@@ -439,3 +439,43 @@ def test_a_ticket_that_comes_back_to_a_window_that_was_retired_goes(
     retires = "Replace" in overlap or policy == "Always"
     assert windows(desk) == (["01:00"] if retires else ["00:00", "01:00"])
     assert len(desk.free) == (2 if retires else 4)
+
+
+@pytest.mark.parametrize("lead", ["0s", "10m", "45m"])
+def test_the_next_firing_is_told_although_it_was_acted_on_ahead(lead: str) -> None:
+    desk = a_desk("0 * * * *", "30m", leadTime=lead)
+    desk.at("00:20")
+    desk.settle(hold=False)
+    assert desk.order.status.next_schedule_time == START.replace(hour=1, second=0)
+
+
+def test_a_standing_pool_tells_the_next_firing_although_it_was_acted_on_ahead() -> None:
+    desk = a_desk("0 * * * *", "2h", type="Recurring", leadTime="45m")
+    for when in ("01:00", "01:20"):
+        desk.at(when)
+        desk.settle()
+    assert desk.order.status.next_schedule_time == START.replace(hour=2, second=0)
+
+
+def test_a_window_goes_on_that_a_pause_finds_open_whatever_is_edited_meanwhile() -> None:
+    desk = a_desk("0 * * * *", "30m")
+    desk.at("01:00")
+    desk.settle()
+    desk.edit({"paused": True, "template": {"spec": {"duration": "10m"}}})
+    desk.at("01:15")
+    desk.settle()
+    desk.edit({"paused": False, "template": {"spec": {"duration": "30m"}}})
+    desk.settle()
+    assert desk.order.status.desired_replicas == 2
+    desk.become(desk.free[0], TicketPhase.CLAIMED)
+    desk.settle()
+    assert len(desk.free) == 2
+
+
+@pytest.mark.parametrize("deadline", [10**11, 2**53, 2**63 - 1])
+@pytest.mark.parametrize("kind", ["Scheduled", "Recurring"])
+def test_a_deadline_beyond_all_calendars_is_none(kind: str, deadline: int) -> None:
+    desk = a_desk("0 * * * *", "30m", type=kind, startingDeadlineSeconds=deadline)
+    desk.at("01:20")
+    desk.settle()
+    assert len(desk.free) == 2

@@ -99,7 +99,7 @@ def _written(
         pools=tuple(TicketPool(firing=firing) for firing in windows),
         issued_replicas=0,
         last_schedule_time=times.last,
-        next_schedule_time=times.following,
+        next_schedule_time=firings.coming(times, windows, now),
     )
     grant = picture.granting([_creation(picture, node, firing) for node, firing in work.bare])
     found = _found(picture, posts, work, times, wish)

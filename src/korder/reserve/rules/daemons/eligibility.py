@@ -8,7 +8,7 @@ one. The taints that say not ready, unreachable or cordoned are left out: they a
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from korder.api import core, scheduling
+from korder.api import core, duration, scheduling
 from korder.api.core import Node, PodSpec, Taint, Toleration
 from korder.api.reserve import TicketSpec
 
@@ -83,7 +83,7 @@ def _readiness(spec: PodSpec, node: Node) -> Verdict | None:
     if since is None:
         return Verdict(why)
     borne = [
-        timedelta(seconds=each.toleration_seconds)
+        duration.of_seconds(each.toleration_seconds)
         for each in spec.tolerations
         if each.toleration_seconds is not None and _bears_unreadiness(each)
     ]
@@ -124,7 +124,7 @@ def _tolerated_until(spec: PodSpec, taint: Taint) -> datetime | None:
     if taint.time_added is None or None in lengths:
         return None
     longest = max((length for length in lengths if length is not None), default=0)
-    return taint.time_added + timedelta(seconds=longest)
+    return taint.time_added + duration.of_seconds(longest)
 
 
 def relevant(old: Node, new: Node) -> bool:

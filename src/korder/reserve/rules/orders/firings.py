@@ -7,13 +7,13 @@ beginning, because its pool is made then (rule 5). Who edits an order within its
 on; that a firing was acted on is told by its pool, so none opens twice.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
 
-from korder.api import instant
+from korder.api import duration, instant
 from korder.api.plan import EventType, Notice
 from korder.api.reserve import (
     MOST_WINDOWS,
@@ -25,7 +25,7 @@ from korder.api.reserve import (
     StrategyType,
     Ticket,
 )
-from korder.reserve.rules.orders import schedule, strategies
+from korder.reserve.rules.orders import schedule, strategies, ticketstate
 
 _PUNCTUAL = timedelta(seconds=5)
 """What is acted on so soon is in time whatever the deadline: no timer is exact, and a deadline of zero must not mean never."""
@@ -103,7 +103,8 @@ def clock_start(order: Order, times: Timetable, now: datetime) -> datetime | Non
     last = renewal(order, times) if renews else times.last
     if strategy.type is not StrategyType.RECURRING or last is None or closes(order, last) <= now:
         return None
-    is_made_for_it = times.opens or now - last <= _deadline(strategy)
+    grows = order.spec.replicas > order.status.issued_replicas
+    is_made_for_it = times.opens or (now - last <= _deadline(strategy) and not grows)
     return last if renews or is_made_for_it else None
 
 
@@ -115,7 +116,11 @@ def renewal(order: Order, times: Timetable) -> datetime | None:
 
 
 def is_replaced_by_last(order: Order, ticket: Ticket) -> bool:
-    """Says whether a ticket that has expired had its end with the last firing, or before it: that firing was acted on first."""
+    """Says whether the last firing has brought a ticket for one that has expired: it was renewed then, or had its end by then."""
+    renewed = order.status.last_renewal_time
+    if strategies.renews(strategies.of(order)) and renewed is not None:
+        created = ticket.metadata.creation_timestamp or renewed
+        return ticketstate.firing_of(ticket) != renewed and created <= renewed
     last, end, noted = (
         order.status.last_schedule_time,
         ticket.status.expiration_time,
@@ -137,6 +142,12 @@ def stands(order: Order, firing: datetime, now: datetime) -> bool:
     """Says whether a window opens after all: its firing has come, or the schedule as it is now has it."""
     strategy = strategies.of(order)
     return firing <= now or schedule.parse(strategy.schedule, strategy.time_zone).has(firing)
+
+
+def coming(times: Timetable, opened: Iterable[datetime | None], now: datetime) -> datetime | None:
+    """The next firing, which lead time may have let be acted on; `opened` are those of the windows."""
+    ahead = (each for each in (times.last, *opened) if each is not None and each > now)
+    return min(ahead, default=times.following)
 
 
 def _set_right(order: Order, times: schedule.Schedule, now: datetime) -> Order:
@@ -187,8 +198,10 @@ def _is_edited(order: Order) -> bool:
 
 def _was_expected(order: Order, at: datetime) -> bool:
     """Says whether one could miss a firing: not if only an edit has brought it, or it came in a pause."""
-    expected = order.status.next_schedule_time
-    return not _is_edited(order) or expected is None or expected <= at
+    expected, before = order.status.next_schedule_time, order.status.last_schedule_time
+    if expected is None or not _is_edited(order):
+        return True
+    return expected <= at and (before is None or before < expected)
 
 
 def _reached(order: Order, times: schedule.Schedule, now: datetime) -> datetime | None:
@@ -220,7 +233,7 @@ def _since(order: Order, now: datetime) -> datetime:
 
 
 def _deadline(strategy: Strategy) -> timedelta:
-    return max(timedelta(seconds=strategy.starting_deadline_seconds), _PUNCTUAL)
+    return max(duration.of_seconds(strategy.starting_deadline_seconds), _PUNCTUAL)
 
 
 def _hindrance(

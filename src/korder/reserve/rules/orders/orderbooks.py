@@ -81,7 +81,7 @@ def misses_some(order: Order, tickets: Iterable[Ticket]) -> bool:
 
 
 def reckoned(picture: Picture) -> list[Account]:
-    """The books as they are now; windows that have closed are no longer kept."""
+    """The books as they are now; windows that have closed are no longer kept, but a pause keeps one as long as its tickets, which it leaves alone."""
     order, strategy = picture.order, strategies.of(picture.order)
     windowed = strategy.type is StrategyType.SCHEDULED
     filed: dict[datetime | None, dict[int, Ticket]] = {}
@@ -102,7 +102,11 @@ def reckoned(picture: Picture) -> list[Account]:
     return [
         accounting.reckon(pool, filed.get(pool.firing, {}), strategy, is_made, gone.get, is_late)
         for pool in pools
-        if pool.firing is None or firings.closes(order, pool.firing) > picture.now
+        if pool.firing is None
+        or firings.closes(order, pool.firing) > picture.now
+        or (
+            order.spec.paused and any(map(ticketstate.is_open, filed.get(pool.firing, {}).values()))
+        )
     ]
 
 
@@ -134,7 +138,7 @@ def is_of_a_node(ticket: Ticket) -> bool:
     return NODE_LABEL in ticket.metadata.labels
 
 
-def booked(order: Order, books: Books) -> OrderStatus:
+def booked(order: Order, books: Books, now: datetime) -> OrderStatus:
     """The status as far as the books go."""
     unmade = [number for account in books.accounts for number in account.unmade]
     issued, replicas = order.status.issued_replicas, order.spec.replicas
@@ -142,6 +146,7 @@ def booked(order: Order, books: Books) -> OrderStatus:
         once = strategies.issues_once(strategies.of(order))
         issued = max(issued, replicas) if once else replicas
     collisions = (order.status.collision_count or 0) + books.collisions
+    opened = [account.firing for account in books.accounts]
     return msgspec.structs.replace(
         order.status,
         issued_replicas=issued,
@@ -149,7 +154,7 @@ def booked(order: Order, books: Books) -> OrderStatus:
         made_index=min(unmade, default=books.next_index),
         pools=tuple(account.as_status() for account in books.accounts),
         last_schedule_time=books.times.last,
-        next_schedule_time=books.times.following,
+        next_schedule_time=firings.coming(books.times, opened, now),
         last_renewal_time=firings.renewal(order, books.times),
         collision_count=collisions or None,
     )

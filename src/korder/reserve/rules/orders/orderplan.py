@@ -90,7 +90,7 @@ def _name(picture: Picture, account: Account, number: int) -> str:
 def _written(picture: Picture, books: Books) -> Plan:
     """The plan that carries out what was worked out, the status first."""
     order, now = picture.order, picture.now
-    booked = msgspec.structs.replace(order, status=orderbooks.booked(order, books))
+    booked = msgspec.structs.replace(order, status=orderbooks.booked(order, books, now))
     found = findings.of_pools(order, picture.tickets, books.accounts, books.times, now)
     if books.removed:
         found = replace(found, busy=True)
