@@ -225,6 +225,13 @@ def test_a_start_that_firings_replace_is_warned_of(
     assert any("at their firing" in warning for warning in judgement.warnings) is warned
 
 
+@pytest.mark.parametrize(("start", "warned"), [("10:59", True), ("11:01", False)])
+def test_an_order_whose_time_is_over_is_warned_of(start: str, warned: bool) -> None:
+    times: JSON = {"startTime": f"2026-03-01T{start}:00Z", "duration": "1h"}
+    judgement = of_order({"template": {"spec": times}})
+    assert any("which is over" in warning for warning in judgement.warnings) is warned
+
+
 def test_a_group_that_is_only_a_label_is_warned_of() -> None:
     group: JSON = {"korder.dev/ticket-group": "night"}
     (warning,) = of_order({"template": {"metadata": {"labels": group}}}).warnings

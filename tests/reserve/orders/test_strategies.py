@@ -195,6 +195,19 @@ def test_after_its_only_window_an_order_with_a_fixed_start_makes_nothing(
     assert set(desk.tickets) == set(made)
 
 
+def test_an_order_whose_time_is_over_says_that_nothing_was_made() -> None:
+    times = {"startTime": "2026-01-04T01:00:00Z", "duration": "1h"}
+    desk = Desk(an_order("o", 2).but({"spec": {"template": {"spec": times}}}))
+    desk.settle()
+    assert desk.made == []
+    told = {each.type: (each.status, each.message) for each in desk.order.status.conditions}
+    assert told["Complete"] == (
+        "True",
+        "its time was over before a ticket was made and none will come",
+    )
+    assert told["Ready"] == ("False", "its time was over before a ticket was made")
+
+
 @pytest.mark.parametrize(("policy", "made"), [("Never", 2), ("OnClaim", 2), ("Always", 4)])
 def test_a_later_start_brings_new_tickets_only_with_always(policy: str, made: int) -> None:
     strategy = {"type": "OneTime", "refreshPolicy": policy}

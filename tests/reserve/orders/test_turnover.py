@@ -554,6 +554,7 @@ def test_a_ticket_counts_as_available_when_it_was_held_for_long_enough() -> None
     desk.become("o-0", TicketPhase.RESERVED, activationTime=held)
     desk.settle()
     assert desk.order.status.available_replicas == 0
+    assert condition(desk, "Ready")[2] == "0 of 1 tickets have been held for 60 s"
     assert desk.wake_at is not None
     desk.now = desk.wake_at
     desk.settle()

@@ -56,6 +56,14 @@ def test_a_ticket_that_is_free_says_until_when():
     assert told.rows[0][-1] == "expires in 10m"
 
 
+@pytest.mark.parametrize(("start", "fires"), [("10:59", False), ("11:01", True)])
+def test_a_pool_whose_only_time_is_over_fires_no_more(start: str, fires: bool) -> None:
+    times: JSON = {"startTime": f"2026-03-01T{start}:00Z", "duration": "1h"}
+    recurring: JSON = {"type": "Recurring", "schedule": "0 * * * *"}
+    told = explained(an_observed(strategy=recurring, template={"spec": times}))
+    assert any("It fires next" in fact for fact in told.facts) is fires
+
+
 def test_an_order_nobody_has_looked_at():
     assert "does `korder manager` run?" in explained(an_order("o")).verdict
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from korder.api import duration, quantity, resources
+from korder.api import duration, instant, quantity, resources
 from korder.api.core import Pod
 from korder.api.meta import JSON
 from korder.api.reserve import (
@@ -23,7 +23,7 @@ from korder.api.reserve import (
 )
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
 from korder.reserve.rules.doors import conditions, sentences
-from korder.reserve.rules.orders import gaps, schedule, template
+from korder.reserve.rules.orders import firings, gaps, schedule, template
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +173,9 @@ def _advice(order: Order, now: datetime) -> Iterator[str]:
     scheduled = strategy is not None and strategy.type is StrategyType.SCHEDULED
     if scheduled and spec.template.spec.starts_at is not None:
         yield sentences.NO_START
+    close = firings.only_close(order)
+    if close is not None and close <= now:
+        yield sentences.over(instant.render(close))
     if spec.daemon_set:
         if spec.replicas > 1:
             yield sentences.NO_REPLICAS

@@ -36,6 +36,11 @@ def output_only(annotation: str) -> str:
     )
 
 
+def over(end: str) -> str:
+    """Says that an order comes too late."""
+    return f"spec.template.spec.startTime and duration end at {end}, which is over: no ticket will be made"
+
+
 def many(count: str) -> str:
     """Says that an order is large."""
     return f"spec.replicas is {count}: every ticket is a pod that holds room; is that meant?"

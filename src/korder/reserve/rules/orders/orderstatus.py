@@ -131,7 +131,7 @@ def _judged(
             OrderCondition.COMPLETE,
             found.complete,
             OrderReason.COMPLETE if found.complete else OrderReason.NOT_COMPLETE,
-            "all tickets have ended and none will come" if found.complete else "",
+            f"{_ended(order)} and none will come" if found.complete else "",
         ),
     )
     said = status.conditions
@@ -162,7 +162,7 @@ def _ready(
     if found.failure is not None:
         return False, *found.failure
     if found.complete:
-        return False, OrderReason.COMPLETE, "all tickets have ended"
+        return False, OrderReason.COMPLETE, _ended(order)
     if found.closed is not None:
         return False, *found.closed
     least = order.spec.min_available
@@ -171,9 +171,15 @@ def _ready(
     ready = status.available_replicas + sum(map(ticketstate.is_claiming, live))
     if ready < found.free:
         reason = Reason.QUOTA_EXCEEDED if found.short else OrderReason.TICKETS_WAIT
-        return False, reason, _waiting(live, ready, found)
+        return False, reason, _waiting(order, live, ready, found)
     told = f"tickets that can be claimed: {status.available_replicas}, claimed: {status.claimed_replicas}"
     return True, OrderReason.ALL_HELD, told
+
+
+def _ended(order: Order) -> str:
+    if order.status.next_index:
+        return "all tickets have ended"
+    return "its time was over before a ticket was made"
 
 
 def _shut(order: Order, status: OrderStatus, found: Findings, least: int) -> str:
@@ -186,8 +192,10 @@ def _shut(order: Order, status: OrderStatus, found: Findings, least: int) -> str
     return f"{told}, and only {most} can be: raise replicas or lower minAvailable"
 
 
-def _waiting(live: Iterable[Ticket], ready: int, found: Findings) -> str:
-    told = f"{ready} of {found.free} tickets can be claimed"
+def _waiting(order: Order, live: Iterable[Ticket], ready: int, found: Findings) -> str:
+    least = order.spec.min_ready_seconds
+    state = f"have been held for {least} s" if least else "can be claimed"
+    told = f"{ready} of {found.free} tickets {state}"
     waiting = [t for t in live if ticketstate.is_open(t) and not _is_claimable(t)]
     telling = min((t for t in waiting if t.status.message), key=_name, default=None)
     if telling is not None:

@@ -23,7 +23,7 @@ from korder.api.reserve import (
 )
 from korder.reserve.rules.claims.seeking import is_closed
 from korder.reserve.rules.daemons import nodeposts
-from korder.reserve.rules.orders import schedule, strategies, ticketstate
+from korder.reserve.rules.orders import firings, schedule, strategies, ticketstate
 from korder.reserve.rules.orders.strategies import End, When
 from korder.reserve.rules.telling import telling
 from korder.reserve.rules.telling.explaining import Explanation, shortened
@@ -121,7 +121,8 @@ def _next(asked: OrderQuestion) -> Iterator[str]:
     if wrong:
         yield f"Its schedule cannot be read: {wrong}."
         return
-    if not asked.order.spec.paused:
+    close = firings.only_close(asked.order)
+    if not asked.order.spec.paused and (close is None or close > asked.now):
         yield from _next_firing(strategy, asked.now)
     last = asked.order.status.last_schedule_time
     if last is not None and last <= asked.now:
