@@ -28,6 +28,18 @@ SOMEBODYS = """
 {apiVersion: v1, kind: ConfigMap, metadata: {name: dear, namespace: tools}}
 """
 
+KEPT_BY_MANAGERS = """
+{apiVersion: v1, kind: Secret, metadata: {name: korder-webhook, namespace: tools}}
+---
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: korder-manager, namespace: tools}}
+"""
+
+KEPT_BY_OTHERS = """
+{apiVersion: v1, kind: Secret, metadata: {name: theirs, namespace: tools}}
+---
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: theirs, namespace: tools}}
+"""
+
 
 def kinds(text: str) -> set[str]:
     return {body["kind"] for body in yaml.safe_load_all(text)}
@@ -156,8 +168,10 @@ def test_install_change_the_means_of_admission_and_uninstall(of_its_own: Path) -
         "korder: webhooks need a manager that the API server can reach"
     )
 
-    hooked = korder("install", "--admission=webhook", "--webhook-url=https://127.0.0.1:1")
+    elsewhere = ("--webhook-url=https://127.0.0.1:1", "--manager-user=someone")
+    hooked = korder("install", "--admission=webhook", *elsewhere)
     assert (hooked.returncode, hooked.stderr) == (0, "")
+    assert "no manager was deployed: run `korder manager` as someone" in hooked.stdout
     assert (
         "mutatingadmissionpolicy.admissionregistration.k8s.io/korder-pods removed" in hooked.stdout
     )
@@ -166,7 +180,8 @@ def test_install_change_the_means_of_admission_and_uninstall(of_its_own: Path) -
     assert "webhookconfiguration.admissionregistration.k8s.io/korder-webhook removed" in back.stdout
     again = korder("install", "--manager-user", "someone").stdout
     assert "removed" not in again, "repeating it changes nothing"
-    assert "run `korder manager` as someone" in again
+    assert "no manager was deployed" not in again
+    assert "the manager that was deployed before stays as it is" in again
 
     assert korder("apply", "-f", "-", stdin=TICKET).returncode == 0
     kept = korder("uninstall")
@@ -194,3 +209,61 @@ def test_a_namespace_that_was_there_before_stays_with_all_that_is_in_it(of_its_o
     assert "namespace/tools stays: it was there before korder" in gone.stdout
     assert "dear" in typed(of_its_own, "get", "cm", "-n", "tools").stdout
     assert "part-of" not in typed(of_its_own, "get", "ns", "tools", "-o", "yaml").stdout
+
+
+@pytest.mark.enable_socket
+@pytest.mark.timeout(120)
+def test_what_managers_keep_goes_though_the_namespace_stays(of_its_own: Path) -> None:
+    def korder(*args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return typed(of_its_own, *args, stdin=stdin)
+
+    written = f"{SOMEBODYS}---{KEPT_BY_MANAGERS}---{KEPT_BY_OTHERS}"
+    assert korder("apply", "-f", "-", stdin=written).returncode == 0
+    assert korder("install", "--namespace", "tools").returncode == 0
+    gone = korder("uninstall", "--namespace", "tools")
+    assert (gone.returncode, gone.stderr) == (0, "")
+    _, without_rights = gone.stdout.split("\nrole.rbac.authorization.k8s.io/", maxsplit=1)
+    assert "secret/korder-webhook removed" in without_rights, "or a manager would make it anew"
+    assert "lease.coordination.k8s.io/korder-manager removed" in without_rights
+    left = korder("get", "secrets,leases", "-n", "tools", "-o", "name").stdout.split()
+    assert left == ["secret/theirs", "lease.coordination.k8s.io/theirs"]
+    again = korder("uninstall", "--namespace", "tools")
+    assert (again.returncode, again.stdout) == (
+        0,
+        "namespace/tools stays: it was there before korder\n",
+    )
+
+
+@pytest.mark.enable_socket
+@pytest.mark.timeout(120)
+def test_uninstall_takes_nothing_away_where_korder_lives_in_another_namespace(
+    of_its_own: Path,
+) -> None:
+    def korder(*args: str) -> subprocess.CompletedProcess[str]:
+        return typed(of_its_own, *args)
+
+    installed = korder("install", "--namespace", "tools", "--image", "example.com/korder:1")
+    assert (installed.returncode, installed.stderr) == (0, "")
+    for flags in ((), ("--purge",)):
+        refused = korder("uninstall", *flags)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert refused.stderr == "korder: korder lives in namespace tools: say --namespace tools\n"
+    assert korder("get", "orders").returncode == 0, "nothing was taken away"
+    gone = korder("uninstall", "--namespace", "tools")
+    assert (gone.returncode, gone.stderr) == (0, "")
+    assert "deployment.apps/korder-controller-manager removed" in gone.stdout
+    assert korder("uninstall").returncode == 0, "nobody says any more where it lived"
+
+
+@pytest.mark.enable_socket
+@pytest.mark.timeout(120)
+def test_the_service_in_front_of_webhooks_goes_with_them(of_its_own: Path) -> None:
+    def install(*args: str) -> subprocess.CompletedProcess[str]:
+        return typed(of_its_own, "install", "--image", "example.com/korder:1", *args)
+
+    hooked = install("--admission=webhook")
+    assert "service/korder-webhook applied" in hooked.stdout
+    changed = install("--admission=policy")
+    assert (changed.returncode, changed.stderr) == (0, "")
+    assert changed.stdout.endswith("service/korder-webhook removed\n"), "after who calls it"
+    assert "service/korder-webhook" not in install("--admission=policy").stdout

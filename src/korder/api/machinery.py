@@ -1,7 +1,8 @@
 """What an API server says about itself: its answers, its own resources, who somebody is and what they may do.
 
-`kube.errors` reads `Status`, `korder install` waits for a CustomResourceDefinition to be established, the webhook and
-metrics servers ask with reviews. Schemas of definitions stay JSON; they are generated elsewhere.
+`kube.errors` reads `Status`, `korder install` waits for a CustomResourceDefinition to be established, `korder uninstall` reads in a
+ClusterRoleBinding where korder lives, the webhook and metrics servers ask with reviews. Schemas of definitions stay JSON; they are
+generated elsewhere.
 """
 
 from collections.abc import Mapping
@@ -55,6 +56,20 @@ class CustomResourceDefinition(Object):
 
     spec: Mapping[str, Raw] = {}
     status: CustomResourceDefinitionStatus = CustomResourceDefinitionStatus()
+
+
+class Subject(Base):
+    """Somebody who is given a role."""
+
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+
+
+class ClusterRoleBinding(Object):
+    """Who has a role in all namespaces."""
+
+    subjects: tuple[Subject, ...] = ()
 
 
 class UserInfo(Base):
@@ -153,6 +168,14 @@ CUSTOM_RESOURCE_DEFINITIONS: Kind[CustomResourceDefinition] = Kind(
     "CustomResourceDefinition",
     "customresourcedefinitions",
     CustomResourceDefinition,
+    namespaced=False,
+)
+CLUSTER_ROLE_BINDINGS: Kind[ClusterRoleBinding] = Kind(
+    "rbac.authorization.k8s.io",
+    "v1",
+    "ClusterRoleBinding",
+    "clusterrolebindings",
+    ClusterRoleBinding,
     namespaced=False,
 )
 TOKEN_REVIEWS: Kind[TokenReview] = Kind(

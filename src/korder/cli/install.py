@@ -98,15 +98,23 @@ async def _apply(client: Client, catalog: Catalog, place: Site, admission: Admis
         if body["kind"] == NAMESPACES.kind and await installing.is_others(client, place.namespace):
             continue
         print(f"{await installing.apply(client, catalog, body)} applied")
-    (other,) = set(Admission) - {admission}
-    for body in objects.doors(place, other):
+    for body in objects.replaced(place, admission):
         if gone := await installing.remove(client, catalog, body):
             print(f"{gone} removed")
     if not place.image:
-        print(
-            f"no manager was deployed: run `korder manager` as {place.manager_user}, or install with --image;"
-            " admission judges what anybody else writes, so name another user with --manager-user"
+        print(await _about_manager(client, place))
+
+
+async def _about_manager(client: Client, place: Site) -> str:
+    if await installing.is_deployed(client, place.namespace):
+        return (
+            "the manager that was deployed before stays as it is: install with --image to change it;"
+            f" admission judges what anybody but {place.manager_user} writes"
         )
+    return (
+        f"no manager was deployed: run `korder manager` as {place.manager_user}, or install with --image;"
+        " admission judges what anybody else writes, so name another user with --manager-user"
+    )
 
 
 def _chosen(wish: Wish, catalog: Catalog, place: Site) -> Admission:

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from korder.api.core import NAMESPACES, ReportedCondition, reported
-from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
+from korder.api.machinery import CLUSTER_ROLE_BINDINGS, CUSTOM_RESOURCE_DEFINITIONS
 from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
+from korder.api.workloads import DEPLOYMENTS
 from korder.kube.client import Client
 from korder.kube.errors import KubeError, NotFound
 from korder.kube.served import Catalog, Served
-from korder.reserve.rules.doors.site import NAMESPACE, PART_OF
+from korder.reserve.rules.doors.site import MANAGER, NAMESPACE, PART_OF
 
 PATIENCE = 30.0
 POLICIES = ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy")
@@ -56,6 +57,27 @@ async def is_others(client: Client, namespace: str) -> bool:
     except NotFound:
         return False
     return not PART_OF.items() <= found.metadata.labels.items()
+
+
+async def homes(client: Client) -> frozenset[str]:
+    """The namespaces whose manager has its rights in the whole cluster; none if korder is not installed."""
+    try:
+        binding = await client.get(CLUSTER_ROLE_BINDINGS, Key("", MANAGER))
+    except NotFound:
+        return frozenset()
+    manager = ("ServiceAccount", MANAGER)
+    return frozenset(
+        each.namespace for each in binding.subjects if (each.kind, each.name) == manager
+    )
+
+
+async def is_deployed(client: Client, namespace: str) -> bool:
+    """Says whether a manager was deployed there."""
+    try:
+        await client.get(DEPLOYMENTS, Key(namespace, MANAGER))
+    except NotFound:
+        return False
+    return True
 
 
 async def remove(client: Client, catalog: Catalog, body: Mapping[str, JSON]) -> str:

@@ -1,6 +1,7 @@
 """`korder uninstall`: takes away what `korder install` has put into a cluster, and with --purge what users made of it.
 
-Without --purge nothing of a user is lost: as long as there is one object of ours the verb refuses. Objects that wait for a manager which
+Without --purge nothing of a user is lost: as long as there is one object of ours the verb refuses. So it does if korder lives in another
+namespace than the one it is to be taken out of: what is left there would have no rights. Objects that wait for a manager which
 no longer runs are let go by taking our finalizers off.
 """
 
@@ -54,6 +55,7 @@ async def _uninstall(
     place: Site, kubeconfig: str | None, context: str | None, *, purge: bool
 ) -> None:
     async with cluster(kubeconfig, context, random.Random()) as client:
+        await _check_home(client, place.namespace)
         kinds = await _kinds(client)
         left = [(kind, each) for kind in kinds for each in (await client.list(kind)).items]
         if left and not purge:
@@ -64,6 +66,13 @@ async def _uninstall(
         await _purge(client, kinds)
         await _remove_rest(client, catalog, place)
         await _tell_of_waiting(client)
+
+
+async def _check_home(client: Client, namespace: str) -> None:
+    homes = await installing.homes(client)
+    if homes and namespace not in homes:
+        home = min(homes)
+        raise KubeError(f"korder lives in namespace {home}: say --namespace {home}")
 
 
 async def _kinds(client: Client) -> Sequence[Kind[Object]]:
@@ -139,6 +148,8 @@ async def _remove_rest(client: Client, catalog: Catalog, place: Site) -> None:
         body for body in objects.objects(deployed, Admission.WEBHOOK) if body["kind"] != "Namespace"
     ]
     await _remove(client, catalog, rest)
+    # Only now: a manager that still had its rights would write them anew.
+    await _remove(client, catalog, objects.kept_by_managers(place))
     for crd in reversed(manifests.all_crds()):
         try:
             await client.delete(CUSTOM_RESOURCE_DEFINITIONS, installing.key_of(crd))

@@ -11,7 +11,15 @@ from korder.api.reserve import GUARDIAN_PRIORITY_CLASS
 from korder.reserve.rules.doors.hooks import webhooks
 from korder.reserve.rules.doors.policies import policies
 from korder.reserve.rules.doors.rights import rights
-from korder.reserve.rules.doors.site import MANAGER, SELECTOR, WEBHOOK, WEBHOOK_PORT, Site, meta
+from korder.reserve.rules.doors.site import (
+    LEASE,
+    MANAGER,
+    SELECTOR,
+    WEBHOOK,
+    WEBHOOK_PORT,
+    Site,
+    meta,
+)
 
 PRIORITY = 1_000_000
 """Of guardians: above what people usually run, far below what the system itself runs."""
@@ -43,6 +51,25 @@ def objects(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
 def doors(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
     """What makes an API server mark and refuse."""
     return webhooks(place) if admission is Admission.WEBHOOK else policies(place)
+
+
+def replaced(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
+    """What only the other means of admission needs, callers before who is called."""
+    if admission is Admission.WEBHOOK:
+        return policies(place)
+    return (*webhooks(place), _service(place))
+
+
+def kept_by_managers(place: Site) -> tuple[dict[str, JSON], ...]:
+    """What managers write for themselves where they live, by name: the authority of their webhooks, and who leads."""
+    return (
+        {"apiVersion": "v1", "kind": "Secret", "metadata": meta(WEBHOOK, place.namespace)},
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": meta(LEASE, place.namespace),
+        },
+    )
 
 
 def priority_class() -> dict[str, JSON]:
