@@ -317,3 +317,26 @@ async def test_a_name_like_a_selector_cannot_break_out_of_an_expression(
             pod = a_pod("p").annotated({"korder.dev/order": nasty})
             with pytest.raises(ApiError):
                 await there.client.create(PODS, pod.json, dry_run=True)
+
+
+NOTES = {
+    "korder.dev/standing": "true",
+    "korder.dev/scheduled-time": "2031-01-01T00:00:00Z",
+    "korder.dev/lead-time": "1h",
+    "korder.dev/terms": "x",
+}
+
+
+async def test_nobody_speaks_to_a_ticket_in_the_name_of_an_order(
+    clock: Clock, admission: Admission
+) -> None:
+    """A clock that starts in years, or never ends, would go round max-duration."""
+    async with doors(clock, admission) as there:
+        await there.client.create(TICKETS, a_ticket("t").annotated({"team": "a"}).json)
+        key = Key("default", "t")
+        for word, said in NOTES.items():
+            with pytest.raises(Invalid, match=f"{word}.*must not be written by anybody but korder"):
+                await there.client.create(TICKETS, a_ticket("u").annotated({word: said}).json)
+            with pytest.raises(Invalid, match=word):
+                await there.client.patch(TICKETS, key, {"metadata": {"annotations": {word: said}}})
+        await there.client.patch(TICKETS, key, {"metadata": {"annotations": {"team": "b"}}})

@@ -62,6 +62,7 @@ def orders_and_tickets(clock: Clock, counted: Counted, *, system_classes: bool) 
             _spec(request.object) or {},
             _spec(request.old_object) if request.operation == "UPDATE" else None,
             system_classes,
+            _annotations(request.old_object),
         )
         try:
             wanted = _wanted(request)
@@ -142,6 +143,13 @@ def _judged(wanted: Order | Ticket, question: Question) -> Judgement:
 
 def _spec(value: JSON) -> Mapping[str, JSON] | None:
     return cast("Mapping[str, JSON] | None", value.get("spec")) if isinstance(value, dict) else None
+
+
+def _annotations(value: JSON) -> Mapping[str, str]:
+    """Those of an object that is stored, so they are well formed; none of one that is not."""
+    meta = value.get("metadata") if isinstance(value, dict) else None
+    said = meta.get("annotations") if isinstance(meta, dict) else None
+    return cast("Mapping[str, str]", said) if isinstance(said, dict) else {}
 
 
 def _mark(pod: Pod) -> Sequence[JSON]:

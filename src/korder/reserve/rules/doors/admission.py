@@ -5,7 +5,7 @@ marked and nothing else, so a dry run and a write that is refused later cost not
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from korder.api import duration, instant, quantity, resources
@@ -51,12 +51,14 @@ class Question:
         spec: The spec as it was sent, for fields that must stay as they are.
         before: The spec that is there; None for a new object.
         system_classes: Whether guardians may have a priority class of the system.
+        noted: The annotations that are there.
     """
 
     now: datetime
     spec: Mapping[str, JSON]
     before: Mapping[str, JSON] | None = None
     system_classes: bool = False
+    noted: Mapping[str, str] = field(default_factory=dict)
 
 
 def judge_pod(pod: Pod) -> Judgement:
@@ -91,8 +93,13 @@ def judge_order(order: Order, question: Question) -> Judgement:
 
 
 def judge_ticket(ticket: Ticket, question: Question) -> Judgement:
-    """Refuses a ticket that could never hold anything, and changes that could not reach its guardian."""
-    return Judgement((*_template(ticket.spec, "spec", question), *_changes(question)))
+    """Refuses a ticket that could never hold anything, one that speaks for an order, and changes that could not reach its guardian."""
+    said = ticket.metadata.annotations
+    written = [
+        word for word in conditions.NOTES if said.get(word, "") != question.noted.get(word, "")
+    ]
+    spoken = (Refusal("metadata.annotations", f"{word} {sentences.NOTED}") for word in written)
+    return Judgement((*_template(ticket.spec, "spec", question), *spoken, *_changes(question)))
 
 
 def _template(spec: TicketSpec, path: str, question: Question) -> list[Refusal]:

@@ -20,6 +20,14 @@ REQUESTS = (
 ANSWERS = (reserve.TICKET_CLAIMED_ANNOTATION, reserve.TICKET_NODE_ANNOTATION)
 """What korder writes."""
 
+NOTES = (
+    reserve.SCHEDULED_TIME_ANNOTATION,
+    reserve.LEAD_TIME_ANNOTATION,
+    reserve.STANDING_ANNOTATION,
+    reserve.TERMS_ANNOTATION,
+)
+"""What an order says to its tickets: when their clock starts, and whether they are renewed."""
+
 ANNOTATIONS = "object.metadata.annotations"
 
 
@@ -53,12 +61,23 @@ ASKS = Condition("asks-for-a-ticket", _carries(REQUESTS))
 """Pods with words that only users write."""
 CLAIMS = Condition("claims-by-itself", _carries(ANSWERS))
 """Pods with words that only korder writes."""
+
+
+def _noted(obj: str) -> str:
+    """What an object says under a word, empty if nothing."""
+    said = f"{obj}.metadata.annotations"
+    return f"(has({said}) && word in {said} ? {said}[word] : '')"
+
+
+RENOTED = f"{_noted('object')} != (request.operation == 'CREATE' ? '' : {_noted('oldObject')})"
+"""Whether somebody writes such a note, the word is given."""
 CHANGES = Condition(
     "changes-what-is-wanted",
     "!has(object.metadata.deletionTimestamp)"
-    " && (request.operation == 'CREATE' || object.spec != oldObject.spec)",
+    " && (request.operation == 'CREATE' || object.spec != oldObject.spec"
+    f" || {listed(NOTES)}.exists(word, {RENOTED}))",
 )
-"""New orders and tickets, and such whose spec changes: what was once let in is not refused for a label."""
+"""New orders and tickets, and such whose spec or notes change: what was once let in is not refused for a label."""
 
 
 _BY_ANOTHER = "request.userInfo.username != '{}' || !has(object.metadata.ownerReferences)"

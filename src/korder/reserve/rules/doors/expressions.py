@@ -178,6 +178,10 @@ def of_ours(*, system_classes: bool) -> tuple[Demand, ...]:
             spoken(f"variables.zones.all(zone, {known('zone')})", ZONE_TOLD),
             ZONE_TOLD,
         ),
+        Demand(
+            f"request.resource.resource == 'orders' || {conditions.listed(conditions.NOTES)}.all(word, !({conditions.RENOTED}))",
+            f"metadata.annotations: a word of {', '.join(conditions.NOTES)} {sentences.NOTED}",
+        ),
         _unworded("labels"),
         _unworded("annotations"),
         *kept,

@@ -20,6 +20,7 @@ IMMUTABLE = "must not change in a ticket, whose guardian stands as it was made; 
 DAEMON_SET = "must not change: the tickets of the one kind are not those of the other; make a new order instead"
 SYSTEM_CLASS = "must not begin with system-: such classes are for the cluster itself; allowed is any other class, or none"
 OUR_WORDS = "must not be in a template: keys that begin with korder.dev/ are written by korder; allowed of them is korder.dev/ticket-group"
+NOTED = "must not be written by anybody but korder: an order says it to its tickets; give the ticket a startTime and a duration"
 NODE_NAME = "must be empty in a pod that asks for a ticket: the ticket decides where it goes"
 NO_REPLICAS = (
     "spec.replicas has no effect with daemonSet: there is one ticket for each eligible node"
