@@ -94,12 +94,15 @@ def judge_order(order: Order, question: Question) -> Judgement:
 
 def judge_ticket(ticket: Ticket, question: Question) -> Judgement:
     """Refuses a ticket that could never hold anything, one that speaks for an order, and changes that could not reach its guardian."""
-    said = ticket.metadata.annotations
-    written = [
-        word for word in conditions.NOTES if said.get(word, "") != question.noted.get(word, "")
-    ]
-    spoken = (Refusal("metadata.annotations", f"{word} {sentences.NOTED}") for word in written)
+    spoken = [] if ticket.metadata.owner_references else _notes(ticket, question)
     return Judgement((*_template(ticket.spec, "spec", question), *spoken, *_changes(question)))
+
+
+def _notes(ticket: Ticket, question: Question) -> list[Refusal]:
+    """What a ticket without an order says as if it had one; a manager whom admission does not know writes for an owner."""
+    said, before = ticket.metadata.annotations, question.noted
+    written = (word for word in conditions.NOTES if said.get(word, "") != before.get(word, ""))
+    return [Refusal("metadata.annotations", f"{word} {sentences.NOTED}") for word in written]
 
 
 def _template(spec: TicketSpec, path: str, question: Question) -> list[Refusal]:

@@ -179,7 +179,8 @@ def of_ours(*, system_classes: bool) -> tuple[Demand, ...]:
             ZONE_TOLD,
         ),
         Demand(
-            f"request.resource.resource == 'orders' || {conditions.listed(conditions.NOTES)}.all(word, !({conditions.RENOTED}))",
+            "request.resource.resource == 'orders' || has(object.metadata.ownerReferences)"
+            f" || {conditions.listed(conditions.NOTES)}.all(word, !({conditions.RENOTED}))",
             f"metadata.annotations: a word of {', '.join(conditions.NOTES)} {sentences.NOTED}",
         ),
         _unworded("labels"),
