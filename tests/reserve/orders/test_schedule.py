@@ -1,6 +1,7 @@
 """Firings of cron expressions in time zones (S29)."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import islice, pairwise, product
 from zoneinfo import ZoneInfo
 
 from hypothesis import given, settings, strategies as st
@@ -159,6 +160,8 @@ CHANGES = [
     ("Australia/Lord_Howe", "2026-10-03T15:30:00Z"),
     ("America/Havana", "2026-03-08T05:00:00Z"),
     ("America/Havana", "2026-11-01T05:00:00Z"),
+    ("Pacific/Chatham", "2026-04-04T14:00:00Z"),
+    ("Pacific/Chatham", "2026-09-26T14:00:00Z"),
 ]
 MINUTE = timedelta(minutes=1)
 numbers = st.lists(st.integers(0, 59), min_size=1, max_size=3, unique=True)
@@ -211,6 +214,73 @@ def test_every_hour_around_a_change_of_clocks(
         expected += MINUTE
     text = f"{','.join(map(str, minutes))} * * * *"
     assert schedule.parse(text, change[0]).next_after(asked) == expected
+
+
+HOUR = timedelta(hours=1)
+ODD_CLOCKS = [
+    pytest.param("Africa/Cairo", id="midnight is left out, and 23 comes twice"),
+    pytest.param("Asia/Beirut", id="the same at other days"),
+    pytest.param("America/Santiago", id="the same in the south"),
+    pytest.param("America/Havana", id="midnight is left out, and comes twice"),
+    pytest.param("Pacific/Chatham", id="at a quarter to the hour"),
+    pytest.param("Australia/Lord_Howe", id="by half an hour"),
+    pytest.param("Europe/Berlin", id="in the night, by an hour"),
+]
+STARRED = [
+    "* 1",
+    "* 2",
+    "*/20 0",
+    "*/20 1",
+    "*/20 3,23",
+    "*/45 3",
+    "*/45 */2",
+    "0 */2",
+    "50 *",
+    "59 */2",
+]
+
+
+def changes(zone: ZoneInfo) -> list[datetime]:
+    """The hours of 2026 and 2027 before which clocks were set."""
+    hourly = [datetime(2026, 1, 1, tzinfo=UTC) + HOUR * each for each in range(2 * 365 * 24)]
+    return [
+        after
+        for before, after in pairwise(hourly)
+        if before.astimezone(zone).utcoffset() != after.astimezone(zone).utcoffset()
+    ]
+
+
+def meant(field: str, size: int) -> set[int]:
+    star, _, step = field.partition("/")
+    return set(range(0, size, int(step or 1)) if star == "*" else map(int, field.split(",")))
+
+
+@pytest.mark.parametrize("name", ODD_CLOCKS)
+def test_a_star_follows_every_minute_that_passes(name: str) -> None:
+    zone = ZoneInfo(name)
+    for change in changes(zone):
+        begin = change - 14 * HOUR
+        passing = [(begin + MINUTE * each).astimezone(zone) for each in range(1, 28 * 60)]
+        for text, day in product(STARRED, ("*", str(change.astimezone(zone).day))):
+            minute, hour = text.split()
+            at_minutes, at_hours, on = meant(minute, 60), meant(hour, 24), meant(day, 32)
+            expected = [
+                at.astimezone(UTC)
+                for at in passing
+                if at.minute in at_minutes and at.hour in at_hours and at.day in on
+            ]
+            found = schedule.parse(f"{text} {day} * *", name).after(begin)
+            assert list(islice(found, len(expected))) == expected, (text, day, change)
+            assert next(found) > passing[-1]
+
+
+def test_a_month_that_begins_without_its_midnight() -> None:
+    """As October 2017 in Paraguay, where clocks went from 0:00 to 1:00."""
+    assert firings("*/30 1 * 10 *", "America/Asuncion", "2017-09-05", 3) == [
+        "2017-10-01T01:00-03:00",
+        "2017-10-01T01:30-03:00",
+        "2017-10-02T01:00-03:00",
+    ]
 
 
 terms = st.sampled_from(["*", "*/7", "5", "1-3", "3-1", "2-9/3", "1,4,7"])

@@ -1,7 +1,7 @@
 """Firings: when a cron expression is due, in a time zone.
 
 Order rules ask for the firings before and after an instant, admission asks `check`. Terms are read here, so that a mistake is told
-in one sentence and a range may wrap around (`18-8`); `cronsim` then steps through the calendar. When clocks change: a schedule
+in one sentence and a range may wrap around (`18-8`); a calendar of `clockchanges` then steps on. When clocks change: a schedule
 with a fixed minute and hour fires once, at the first occurrence of an hour that comes twice, and at the end of the gap if its
 hour is left out; one whose minute or hour begins with `*` follows the time that really passes. If day of month and day of week
 are both restricted, either is enough.
@@ -13,11 +13,10 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim, CronSimError
+from cronsim import CronSimError
 
-from korder.reserve.rules.orders import cronfields, halfhours
+from korder.reserve.rules.orders import clockchanges, cronfields
 from korder.reserve.rules.orders.cronfields import InvalidSchedule
-from korder.reserve.rules.orders.halfhours import StepByStep
 
 __all__ = ["InvalidSchedule", "Schedule", "check", "parse"]
 
@@ -70,8 +69,7 @@ class Schedule:
     def after(self, instant: datetime) -> Iterator[datetime]:
         """All firings later than the instant; what `cronsim` repeats when clocks are set back is left out."""
         latest = instant
-        calendar = StepByStep if halfhours.has_some(self.zone) else CronSim
-        for local in calendar(self.fields, instant.astimezone(self.zone)):
+        for local in clockchanges.calendar(self.zone)(self.fields, instant.astimezone(self.zone)):
             firing = local.astimezone(UTC)
             if firing > latest:
                 yield firing
