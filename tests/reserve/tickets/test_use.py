@@ -270,6 +270,36 @@ async def test_pods_share_a_reusable_ticket_and_the_rest_stays_held_s18(clock: C
         assert await held_cpu(cluster) == ["4"]
 
 
+async def test_a_share_comes_back_while_another_pod_takes_long_to_go_rule_10(clock: Clock) -> None:
+    """The slow one costs neither its own ticket the room that is free, nor other tickets theirs."""
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        await cluster.put(a_sized_ticket("t", cpu="2").but({"spec": {"allocateOnce": False}}))
+        for name in ("quick", "slow"):
+            await share(cluster, "t", name, "1")
+            await cluster.edit(PODS, name, {"metadata": {"finalizers": ["example.com/slow"]}})
+        await cluster.until(TICKETS, "t", CLAIMED)
+        await cluster.put(returning(a_sized_ticket("other", cpu="2")))
+        await claim(cluster, "other", a_pod_on("node-1", "user", cpu="2").but(SLOW))
+        await cluster.put(a_pod_on("node-1", "rival", cpu="2"))
+        await cluster.delete(PODS, "quick")
+        await cluster.until(PODS, "korder-guardian-t", is_promised_room)
+        await cluster.delete(PODS, "slow")
+        await cluster.edit(PODS, "quick", {"metadata": {"finalizers": None}})
+        half = await cluster.until(TICKETS, "t", RESERVED)
+        assert [share.name for share in half.status.shared_by] == ["slow"]
+        await cluster.delete(PODS, "user")
+        await cluster.until(PODS, "korder-guardian-other", is_promised_room)
+        await cluster.edit(PODS, "user", {"metadata": {"finalizers": None}})
+        back = await cluster.until(TICKETS, "other", RESERVED)
+        assert back.status.node_name == "node-1"
+        assert "Lost" not in await told(cluster, "other")
+        await cluster.edit(PODS, "slow", {"metadata": {"finalizers": None}})
+        await cluster.until(TICKETS, "t", lambda t: RESERVED(t) and not t.status.shared_by)
+        rival = await cluster.get(PODS, "rival")
+        assert rival is not None
+        assert not rival.spec.node_name
+
+
 async def test_a_shared_ticket_that_expires_lets_its_pods_stay_rule_3(clock: Clock) -> None:
     async with scene(clock, Tickets, nodes=1) as cluster:
         built = a_sized_ticket("t", cpu="2", duration="10s")

@@ -180,7 +180,7 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
         return succession.arrival(picture, plan, made, now).tell(*_birth(picture))
     pod = waiting[0]
     if guardian.is_gated(pod):
-        in_the_way = any(each.spec.node_name == home for each in rest) or picture.leaving()
+        in_the_way = any(each.spec.node_name == home for each in rest)
         step = succession.opening(pod, now)
         return plan if in_the_way else succession.arrival(picture, plan, (step,), now)
     why, patient_until = unschedulable(pod), _patient_until(pod)
