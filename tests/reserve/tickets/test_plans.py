@@ -397,6 +397,24 @@ def test_nothing_is_nominated_while_a_hand_over_is_under_way_on_the_node() -> No
     assert plan == Plan().wake(NOW + timedelta(seconds=1))
 
 
+@pytest.mark.parametrize("others", ["node_is_busy", "node_is_awaited"])
+def test_a_guardian_of_another_size_stands_until_its_successor_can_be_promised_the_room(
+    others: str,
+) -> None:
+    """As after the end of a pod that shared, while others are about to take room on the node."""
+    grown = a_known_ticket("Pending", reason=Reason.RETURNING, nodeName="n1")
+    half = guardian.body(grown.build(), "g", Options(), {"cpu": quantity.parse("50m")}, Place("n1"))
+    small = PodBuilder(PODS, half).stored("uid-of-g", 3).on("n1")
+    assert decide(grown, small, **{others: True}) == Plan().wake(NOW + timedelta(seconds=1))
+    (made,) = steps(decide(grown, small))
+    assert isinstance(made, Create)
+    promised: JSON = {"status": {"nominatedNodeName": "n1"}}
+    whole = a_guardian("h", "", Place("n1", gated=True)).but(promised)
+    (gone,) = steps(decide(grown, small, whole))
+    assert isinstance(gone, Delete)
+    assert gone.uid == "uid-of-g"
+
+
 def test_a_ticket_whose_node_is_gone_with_its_pod_is_lost_and_free_rule_10() -> None:
     back = status_in(decide(claimed(afterUse="Reserve"), nodes={}))
     assert (back["phase"], back["reason"], back["nodeName"]) == ("Pending", Reason.LOST, None)

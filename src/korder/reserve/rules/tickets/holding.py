@@ -157,10 +157,10 @@ def _loss(picture: Picture, bound: Sequence[Pod], now: datetime) -> Plan:
 
 
 def _swap(picture: Picture, bound: Sequence[Pod], left: Amounts, now: datetime) -> Plan:
-    """Replaces guardians of the wrong size: the right one waits nominated, then the wrong ones go."""
+    """Replaces guardians of the wrong size: the right one waits nominated, and only then the wrong ones go."""
     home = bound[0].spec.node_name
     plan = succession.prepare(picture, left, Place(home, gated=True), now)
-    return plan if plan.stages or picture.node_is_busy else picture.dismissal(bound, now)
+    return plan if plan.stages or picture.node_is_crowded else picture.dismissal(bound, now)
 
 
 def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:

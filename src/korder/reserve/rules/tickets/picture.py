@@ -70,6 +70,11 @@ class Picture:
     barred: Callable[[Ticket, datetime], str] = lambda _, __: ""
 
     @property
+    def node_is_crowded(self) -> bool:
+        """Whether others are about to take room on the ticket's node, so that nobody can be promised any."""
+        return self.node_is_busy or self.node_is_awaited
+
+    @property
     def live(self) -> tuple[Pod, ...]:
         """The guardians that hold room or will."""
         return tuple(pod for pod in self.guardians if self.loss_of(pod) is None)

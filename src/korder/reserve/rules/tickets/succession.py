@@ -37,7 +37,7 @@ def prepare(picture: Picture, amounts: Amounts, place: Place, now: datetime) -> 
 
     Not while others are about to take room there: what is nominated counts besides what still stands, and they would not fit.
     """
-    if picture.node_is_busy or picture.node_is_awaited:
+    if picture.node_is_crowded:
         return Plan().wake(now + PATIENCE)
     waiting = [pod for pod in picture.live if not pod.spec.node_name]
     fit = [pod for pod in waiting if fits(picture, pod, amounts, place.node)]
