@@ -44,6 +44,8 @@ _CATCH_UP = timedelta(seconds=1)
 """How long to wait for a cache that is behind."""
 _CORDONED = "tickets.cordoned"
 """Index of nodes: those that are to take no more pods."""
+_AVOIDING = "tickets.avoiding"
+"""Index of pods: the guardians that wait, by the nodes that were cordoned when they were made."""
 _MOST_AVOIDED = 100
 """How many nodes a guardian is kept from; where more are cordoned, the scheduler may take it to one and it moves on."""
 _PROMISED = "tickets.promised"
@@ -74,6 +76,7 @@ class Tickets:
         self._pods.add_index(GUARDED, guarded)
         self._pods.add_index(PODS_BY_NODE, by_node)
         self._pods.add_index(_PROMISED, _is_promised)
+        self._pods.add_index(_AVOIDING, guardian.avoided)
         self._schedulers = Schedulers(manager)
         self._controller = manager.controller(
             "tickets", self._turn, workers=32, refused=self._refused
@@ -100,12 +103,19 @@ class Tickets:
         old, new = change
         if old is not None and new is not None and _same(old, new):
             return
-        for ticket in self._tickets.reader.where(BY_NODE, change.objects[0].metadata.name):
+        name = change.objects[0].metadata.name
+        for ticket in self._tickets.reader.where(BY_NODE, name):
             self._controller.queue.add(key_of(ticket))
+        if self._is_open(name):
+            self._tell(_AVOIDING, name)
 
     def _tell_all(self) -> None:
         """Another scheduler has to be told which guardians are promised room."""
-        for pod in self._pods.reader.where(_PROMISED, ""):
+        self._tell(_PROMISED, "")
+
+    def _tell(self, index: str, value: str) -> None:
+        """Lets the tickets of these guardians be looked at."""
+        for pod in self._pods.reader.where(index, value):
             for key in self._concerned(pod):
                 self._controller.queue.add(key)
 
@@ -129,6 +139,7 @@ class Tickets:
             partial(self._promised, ticket),
             self._schedulers.at_work,
             self._cordoned,
+            self._is_open,
             self._barred,
         )
         if self._tickets.reader.get(key) is not ticket:
@@ -194,6 +205,10 @@ class Tickets:
     def _cordoned(self) -> list[str]:
         nodes = self._nodes.reader.where(_CORDONED, "")
         return sorted(node.metadata.name for node in nodes)[:_MOST_AVOIDED]
+
+    def _is_open(self, name: str) -> bool:
+        node = self._nodes.reader.get(Key("", name))
+        return node is not None and not node.spec.unschedulable
 
     def _promised(self, ticket: Ticket) -> list[Pod]:
         """The guardians of other tickets that are promised room on the node which is still in use."""

@@ -38,6 +38,8 @@ from korder.api.reserve import (
 from korder.reserve.rules.tickets import naming, usage
 
 GRACE_SECONDS = 1
+AVOIDED_ANNOTATION = "korder.dev/avoided-nodes"
+"""On a guardian: the cordoned nodes that it was kept from when it was made."""
 _NOBODY = 65535
 """The user that pause images run as."""
 _ALONE: Mapping[str, str] = {
@@ -111,6 +113,7 @@ def body(
             "annotations": {
                 **_ALONE,
                 GUARDIAN_HASH_ANNOTATION: fingerprint(ticket, amounts, place.node),
+                **({AVOIDED_ANNOTATION: ",".join(place.avoided)} if place.avoided else {}),
             },
             "ownerReferences": [codec.plain(owner_reference(TICKETS, ticket))],
         },
@@ -151,6 +154,12 @@ def holds(guardian: Pod) -> dict[str, Quantity]:
 def is_gated(guardian: Pod) -> bool:
     """Says whether the guardian still waits for the room it is to take."""
     return any(gate.name == GUARDIAN_GATE for gate in guardian.spec.scheduling_gates)
+
+
+def avoided(guardian: Pod) -> tuple[str, ...]:
+    """The nodes that a guardian without a node cannot be taken to because they were cordoned when it was made."""
+    names = guardian.metadata.annotations.get(AVOIDED_ANNOTATION, "")
+    return tuple(names.split(",")) if names and not guardian.spec.node_name else ()
 
 
 def fingerprint(ticket: Ticket, amounts: Mapping[str, Quantity], node: str = "") -> str:

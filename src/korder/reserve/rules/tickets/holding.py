@@ -126,6 +126,7 @@ def _move(picture: Picture, chosen: Pod, now: datetime) -> Plan:
         if pod is not chosen
         and succession.fits(picture, pod, amounts, "")
         and not picture.is_cordoned(pod)
+        and not picture.is_outdated(pod)
     ]
     kept = (chosen, *free[:1])
     plan = picture.dismissal([pod for pod in picture.guardians if pod not in kept], now)
@@ -166,7 +167,8 @@ def _swap(picture: Picture, bound: Sequence[Pod], left: Amounts, now: datetime) 
 def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
     """No guardian has room yet."""
     ticket, home = picture.ticket, picture.ticket.status.node_name
-    waiting = [pod for pod in picture.live if succession.fits(picture, pod, left, home)]
+    fit = [pod for pod in picture.live if succession.fits(picture, pod, left, home)]
+    waiting = [pod for pod in fit if not picture.is_outdated(pod)]
     again_at = None if waiting else _again_at(picture, now)
     if again_at is not None:
         return Plan().wake(again_at)

@@ -15,7 +15,7 @@ from korder.api.core import PODS, Node, Pod
 from korder.api.meta import key_of
 from korder.api.plan import Delete, Plan
 from korder.api.reserve import PodReference, Reason, Share, Ticket
-from korder.reserve.rules.tickets.guardian import Options
+from korder.reserve.rules.tickets.guardian import Options, avoided
 
 FORCE_AFTER = timedelta(seconds=30)
 """How long after its grace a guardian may take to go, before it is taken for one on a dead node (K12)."""
@@ -52,6 +52,7 @@ class Picture:
         promised: Lists the guardians of other tickets that are promised room there which is still in use.
         scheduler: Who schedules, as far as is known; a new one has to be told of nominations again.
         cordoned: Lists the nodes that are to take no more pods.
+        is_open: Says whether there is a node of that name, and it takes pods.
         barred: Says why a standing ticket may not be held for another term; empty if it may.
     """
 
@@ -67,6 +68,7 @@ class Picture:
     promised: Callable[[], Collection[Pod]] = tuple
     scheduler: str = ""
     cordoned: Callable[[], Iterable[str]] = tuple
+    is_open: Callable[[str], bool] = lambda _: False
     barred: Callable[[Ticket, datetime], str] = lambda _, __: ""
 
     @property
@@ -105,6 +107,10 @@ class Picture:
         node = self.nodes.get(guardian.spec.node_name)
         return node is not None and node.spec.unschedulable
 
+    def is_outdated(self, guardian: Pod) -> bool:
+        """Says whether a guardian that waits is kept from a node which was cordoned and is open again."""
+        return any(map(self.is_open, avoided(guardian)))
+
     def user(self, reference: PodReference | None) -> Pod | None:
         """The pod that uses the ticket, unless it has ended."""
         pod = self.users.get(reference.uid) if reference is not None else None
@@ -116,13 +122,17 @@ class Picture:
         return tuple(share for share, pod in pods if pod is not None and is_leaving(pod))
 
     def dismissal(self, guardians: Iterable[Pod], now: datetime) -> Plan:
-        """Takes guardians away, each exactly as it was seen, and by force what would never go."""
+        """Takes guardians away, each exactly as it was seen, and by force what would never go.
+
+        An outdated one goes only while it waits: one that has just found room is worth more than its successor.
+        """
         plan, steps = Plan(), list[Delete]()
         for pod in guardians:
             due = self._force_due(pod, now)
             if due is None or due <= now:
                 grace = None if due is None else 0
-                steps.append(Delete(PODS, key_of(pod), pod.metadata.uid, grace_seconds=grace))
+                version = pod.metadata.resource_version if self.is_outdated(pod) else ""
+                steps.append(Delete(PODS, key_of(pod), pod.metadata.uid, version, grace))
             else:
                 plan = plan.wake(due)
         return plan.then(*steps)

@@ -80,7 +80,8 @@ def creation(picture: Picture, amounts: Amounts, place: Place) -> tuple[Create, 
     """One more guardian, unless the ticket may have none."""
     if guardian.forbidden(picture.ticket, picture.options):
         return ()
-    if scheduling.tolerates_cordon(picture.ticket.spec.tolerations):
+    spec = picture.ticket.spec
+    if scheduling.tolerates_cordon(spec.tolerations) and not (place.node or spec.node_name):
         place = replace(place, avoided=tuple(picture.cordoned()))
     made = guardian.body(picture.ticket, picture.free_name, picture.options, amounts, place)
     return (Create(PODS, made),)
