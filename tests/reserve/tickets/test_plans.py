@@ -356,6 +356,10 @@ def test_a_ticket_without_time_left_does_not_return_rule_3() -> None:
     late = claimed(reserved(activationTime=instant.render(NOW - timedelta(hours=1))))
     late = late.but({"spec": {"afterUse": "Reserve"}})
     assert used(late, user().deleted_at(NOW)) == NOTHING
+    (gone,) = steps(
+        used(late, user().deleted_at(NOW), a_guardian("g", "", Place("n1", gated=True)))
+    )
+    assert isinstance(gone, Delete)
     assert status_in(used(late, None))["phase"] == "Released"
     standing = late.annotated({STANDING_ANNOTATION: "true"})
     assert status_in(used(standing, None))["phase"] == "Pending"
@@ -374,7 +378,7 @@ def test_the_returning_guardian_waits_nominated_behind_its_gate_until_the_pod_is
     assert isinstance(named, Patch)
     assert named.body == {"status": {"nominatedNodeName": "n1"}}
     nominated = gated.but({"status": {"nominatedNodeName": "n1"}})
-    assert used(mine, leaving, nominated) == NOTHING
+    assert used(mine, leaving, nominated) == Plan().wake(NOW + timedelta(minutes=59))
     back = mine.but({"status": status_in(used(mine, None, nominated))})
     (opened,) = steps(used(back, None, nominated))
     assert isinstance(opened, Patch)
@@ -388,7 +392,7 @@ def test_where_nominating_is_switched_off_the_returning_guardian_only_waits() ->
     gated = a_guardian("g", "", Place("n1", gated=True)).build()
     mine = claimed(afterUse="Reserve").build()
     quiet = Picture(mine, Options(nominate=False), (gated,), leaving, {"n1": N1}, "free")
-    assert ticketplan.plan(quiet, NOW) == NOTHING
+    assert not ticketplan.plan(quiet, NOW).stages
 
 
 def test_nothing_is_nominated_while_a_hand_over_is_under_way_on_the_node() -> None:

@@ -135,6 +135,27 @@ async def test_a_pod_that_takes_long_to_go_does_not_cost_its_ticket_the_room_rul
         assert "Lost" not in await told(cluster, "t")
 
 
+async def test_a_promise_of_room_ends_with_the_time_of_its_ticket_rule_3(clock: Clock) -> None:
+    """However long its pod takes to go: the ticket will be released, and nobody is to be kept off the node for it."""
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        await cluster.put(returning(a_sized_ticket("t", duration="60s")))
+        await claim(cluster, "t", a_pod_on("node-1", "user").but(SLOW))
+        await cluster.delete(PODS, "user")
+        await cluster.until(PODS, "korder-guardian-t", is_promised_room)
+        await cluster.put(a_pod_on("node-1", "large", cpu="3"))
+        await cluster.pass_time(30)
+        large = await cluster.get(PODS, "large")
+        assert large is not None
+        assert not large.spec.node_name
+        ticket = await cluster.until(TICKETS, "t", CLAIMED)
+        await cluster.until(PODS, "large", lambda pod: bool(pod.spec.node_name))
+        assert ticket.status.expiration_time is not None
+        assert clock.now() - ticket.status.expiration_time <= timedelta(seconds=2)
+        assert await cluster.guardians() == []
+        await cluster.edit(PODS, "user", {"metadata": {"finalizers": None}})
+        await cluster.until(TICKETS, "t", RELEASED)
+
+
 async def test_room_that_somebody_took_is_lost_and_held_elsewhere_rule_10(clock: Clock) -> None:
     async with scene(clock, Tickets, nodes=1) as cluster:
         await cluster.put(returning(a_sized_ticket("t", cpu="4")))

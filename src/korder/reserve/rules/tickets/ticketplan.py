@@ -124,9 +124,9 @@ def _use(picture: Picture, now: datetime) -> Plan:
         rate = usage.rate(ticket, usage.share_of(ticket, owner))
         return ticketstatus.report(ticket, ticketstatus.kept(ticket, rate, now))
     if not returns(ticket, now):
-        return NOTHING
+        return picture.dismissal(picture.guardians, now)
     home = Place(owner.spec.node_name, gated=True)
-    return succession.prepare(picture, usage.held(ticket), home, now)
+    return succession.prepare(picture, usage.held(ticket), home, now).wake(_end(ticket, now))
 
 
 def _end_of_use(ticket: Ticket, picture: Picture, now: datetime) -> Plan:
@@ -145,8 +145,12 @@ def _end_of_use(ticket: Ticket, picture: Picture, now: datetime) -> Plan:
 
 def returns(ticket: Ticket, now: datetime) -> bool:
     """Says whether the ticket takes its room back after use: if it is told to and has time left (rules 3, 10)."""
-    end = clockwork.expiration(ticket, clockwork.activation(ticket), now)
+    end = _end(ticket, now)
     return ticket.spec.after_use is AfterUse.RESERVE and (end is None or now < end)
+
+
+def _end(ticket: Ticket, now: datetime) -> datetime | None:
+    return clockwork.expiration(ticket, clockwork.activation(ticket), now)
 
 
 def _finalizers(ticket: Ticket, wanted: tuple[str, ...]) -> Patch:
