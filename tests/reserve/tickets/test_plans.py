@@ -281,6 +281,26 @@ def test_what_the_scheduler_says_about_a_guardian_is_said_of_the_ticket_s1() -> 
     assert not decide(a_known_ticket().but({"status": status}), waiting).stages
 
 
+@pytest.mark.parametrize("cordoned", [False, True], ids=["full", "cordoned"])
+def test_why_room_cannot_be_taken_back_is_said_truly_rule_10(cordoned: bool) -> None:
+    why = "1 node(s) were unschedulable" if cordoned else "1 Insufficient cpu"
+    words: JSON = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": why,
+    }
+    back = a_known_ticket("Pending", reason=Reason.RETURNING, nodeName="n1")
+    waiting = a_guardian(node="", place=Place("n1")).but({"status": {"conditions": [words]}})
+    node = a_node("n1").cordoned() if cordoned else a_node("n1")
+    status = status_in(decide(back, waiting, nodes={"n1": node.build()}))
+    assert (status["reason"], status["nodeName"]) == (Reason.LOST, None)
+    full = "the room on node n1 could not be taken back: 1 Insufficient cpu"
+    assert status["message"] == (
+        "node n1 is cordoned: its room there is given up" if cordoned else full
+    )
+
+
 def test_a_scheduler_that_says_nothing_is_named_after_a_minute() -> None:
     made = {"metadata": {"creationTimestamp": instant.render(NOW - timedelta(seconds=30))}}
     lonely = a_known_ticket().but({"spec": {"schedulerName": "nobody"}})

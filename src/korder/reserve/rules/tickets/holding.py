@@ -12,12 +12,7 @@ from korder.api import core, instant
 from korder.api.core import Pod
 from korder.api.meta import controller_of, key_of
 from korder.api.plan import Notice, Plan
-from korder.api.reserve import (
-    TICKETS,
-    Reason,
-    TicketPhase,
-    TicketStatus,
-)
+from korder.api.reserve import TICKETS, Reason, TicketPhase
 from korder.reserve.rules.tickets import (
     clockwork,
     guardian,
@@ -190,7 +185,8 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
         why = f"scheduler {ticket.spec.scheduler_name} has said nothing about {pod.metadata.name}"
     if not why:
         return plan.wake(patient_until)
-    return ticketstatus.report(ticket, _unplaced(picture, why, now))
+    unplaced = ticketstatus.unplaced(ticket, why, now, cordoned=picture.is_closed(home))
+    return ticketstatus.report(ticket, unplaced)
 
 
 def _again_at(picture: Picture, now: datetime) -> datetime | None:
@@ -207,16 +203,6 @@ def _patient_until(pod: Pod) -> datetime | None:
     """When a guardian has waited for its scheduler for so long that people should know."""
     since = succession.waits_since(pod)
     return None if since is None else since + SILENCE
-
-
-def _unplaced(picture: Picture, why: str, now: datetime) -> TicketStatus:
-    """The scheduler has no place; room to which a ticket wanted to return is then lost (rule 10)."""
-    ticket, home = picture.ticket, picture.ticket.status.node_name
-    if home and not ticket.status.shared_by:
-        said = f"the room on node {home} is taken: {why}"
-        return ticketstatus.pending(ticket, Reason.LOST, said, now)
-    reason = Reason.LOST if home or ticket.status.reason == Reason.LOST else Reason.UNSCHEDULABLE
-    return ticketstatus.pending(ticket, reason, why, now, home=home)
 
 
 def _refusal(picture: Picture, message: str, now: datetime) -> Plan:

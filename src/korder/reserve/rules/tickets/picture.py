@@ -104,8 +104,12 @@ class Picture:
 
     def is_cordoned(self, guardian: Pod) -> bool:
         """Says whether the guardian's node is to take no more pods; that the guardian tolerates that makes no difference."""
-        node = self.nodes.get(guardian.spec.node_name)
-        return node is not None and node.spec.unschedulable
+        return self.is_closed(guardian.spec.node_name)
+
+    def is_closed(self, node: str) -> bool:
+        """Says whether a node in the picture is cordoned."""
+        found = self.nodes.get(node)
+        return found is not None and found.spec.unschedulable
 
     def is_outdated(self, guardian: Pod) -> bool:
         """Says whether a guardian that waits is kept from a node which was cordoned and is open again."""

@@ -55,6 +55,18 @@ def pending(
     )
 
 
+def unplaced(ticket: Ticket, why: str, now: datetime, *, cordoned: bool) -> TicketStatus:
+    """The scheduler has no place; room to which a ticket wanted to return is then lost (rule 10), be it that its node was cordoned."""
+    home = ticket.status.node_name
+    if home and not ticket.status.shared_by:
+        said = f"the room on node {home} could not be taken back: {why}"
+        if cordoned:
+            said = f"node {home} is cordoned: its room there is given up"
+        return pending(ticket, Reason.LOST, said, now)
+    reason = Reason.LOST if home or ticket.status.reason == Reason.LOST else Reason.UNSCHEDULABLE
+    return pending(ticket, reason, why, now, home=home)
+
+
 def reserved(
     ticket: Ticket, guardian: Pod, reason: Reason, message: str, now: datetime
 ) -> TicketStatus:
