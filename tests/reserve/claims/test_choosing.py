@@ -1,6 +1,6 @@
 """Who gets which ticket: owners, fit, order of service, and words for those who get none."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
@@ -341,6 +341,39 @@ def test_pods_that_differ_in_labels_nobody_asks_for_are_judged_together(
         "No free ticket fits; the nearest is default/t1: node node-1 is cordoned."
     }
     assert len(looks) == 2 * asked
+
+
+class Counted(list[Ticket]):
+    """Tickets that count how many of them are looked at."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[Ticket]:
+        for ticket in super().__iter__():
+            self.looks += 1
+            yield ticket
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        pytest.param("t{}", "Ticket default/t{} is taken or holds nothing yet.", id="of their own"),
+        pytest.param("gone{}", "There is no ticket default/gone{}.", id="that nobody has"),
+    ],
+)
+def test_pods_that_name_tickets_do_not_look_at_all_the_others(name: str, why: str) -> None:
+    """However many they are, each ticket is looked at as often as for a single pod."""
+    pending = [reserved(f"t{n}").but({"status": {"phase": "Pending"}}) for n in range(20)]
+    looks = []
+    for pods in (1, 20):
+        there = market(pending)
+        counted = Counted(there.tickets)
+        names = {f"web{n}": name.format(n) for n in range(pods)}
+        asked = [asking(web, named) for web, named in names.items()]
+        got = chosen(asked, replace(there, tickets=counted, at_hand=there.stock()))
+        assert got == {f"web{n}": why.format(n) for n in range(pods)}
+        looks.append(counted.looks)
+    assert looks[0] == looks[1]
 
 
 def owned(*owners: JSON) -> Builder[Ticket]:

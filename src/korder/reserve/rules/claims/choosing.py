@@ -19,9 +19,9 @@ from korder.api.core import Pod
 from korder.api.noderoom import HostPort
 from korder.api.reserve import Ticket
 from korder.api.resources import Resources
-from korder.reserve.rules.claims import fitting, owners, seeking, waiting
+from korder.reserve.rules.claims import fitting, owners, seeking
 from korder.reserve.rules.claims.seeking import LATEST, Market, Seeker
-from korder.reserve.rules.claims.waiting import Judged, Wait
+from korder.reserve.rules.claims.waiting import Judged, Reasons, Wait
 from korder.reserve.rules.tickets import usage
 
 _name = attrgetter("metadata.name")
@@ -87,6 +87,7 @@ class _Book:
         """Whom other pods on the nodes keep from a ticket."""
         self._places: dict[str, int] = {}
         """How many more pods nodes take, of those that have been asked."""
+        self._reasons = Reasons(market)
         self._why: dict[bytes, Wait] = {}
         self._taken: dict[str, Ticket] = {}
         self._ports: dict[str, list[HostPort]] = {}
@@ -143,7 +144,7 @@ class _Book:
             some_suit = any(self._suited(seeker, likeness))
             is_shared = any(self._shared(seeker))
             judged = Judged(free, some_suit, likeness in self._crowded, is_shared)
-            self._why[likeness] = waiting.why(seeker, self._market, judged)
+            self._why[likeness] = self._reasons.why(seeker, judged)
         return self._why[likeness]
 
     def _shared(self, seeker: Seeker) -> Iterator[Ticket]:

@@ -3,8 +3,9 @@
 `choosing` calls it for those who went away empty; what it says is written to the pod and told to people.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from korder.api.core import Pod
 from korder.api.meta import Key, key_of
@@ -46,40 +47,74 @@ class Judged:
     is_shared: bool = False
 
 
-def why(seeker: Seeker, market: Market, judged: Judged) -> Wait:
-    """Tells a pod that has got nothing what it waits for."""
-    if not any(_wanted(seeker, market)):
-        return Wait(ClaimReason.NO_TICKET, _missing(seeker.request, market))
-    what = _words(seeker.request, market.namespace)
-    if not any(_allowed(seeker, market)):
-        return Wait(ClaimReason.NOT_AN_OWNER, f"The owners of {what} do not include this pod.")
-    shut = market.closed()
-    if shut and all(seeking.maker_of(ticket, shut) for ticket in _allowed(seeker, market)):
-        makers = (seeking.maker_of(ticket, shut) for ticket in _allowed(seeker, market))
-        first = min(key_of(order) for order in makers if order is not None)
-        return Wait(
-            ClaimReason.ORDER_CLOSED,
-            f"Order {first} is closed until as many tickets as its minAvailable are held.",
-        )
-    if not judged.free or judged.some_suit:
-        none_free = _none_free(seeker.request, market.namespace)
-        return Wait(ClaimReason.NONE_FREE, none_free, is_short=judged.is_shared)
-    nearest = _nearest(seeker.pod, judged.free, market)
-    return Wait(ClaimReason.NONE_FITS, nearest, judged.is_crowded, judged.is_shared)
+class Reasons:
+    """Why pods get nothing in one round; what many of them ask is found out once."""
 
+    def __init__(self, market: Market) -> None:
+        self._market = market
+        self._shut = market.closed()
+        self._orders = frozenset(order.metadata.name for order in market.orders)
 
-def _wanted(seeker: Seeker, market: Market) -> Iterator[Ticket]:
-    """What is asked for and has not ended."""
-    for ticket in market.tickets:
-        if ticket.status.phase not in _ENDED and seeking.is_wanted(seeker.request, ticket):
-            yield ticket
+    @cached_property
+    def _by_name(self) -> Mapping[str, Ticket]:
+        return {ticket.metadata.name: ticket for ticket in self._market.tickets}
 
+    def why(self, seeker: Seeker, judged: Judged) -> Wait:
+        """Tells a pod that has got nothing what it waits for."""
+        market, shut = self._market, self._shut
+        if not any(self._wanted(seeker.request)):
+            return Wait(ClaimReason.NO_TICKET, self._missing(seeker.request))
+        what = _words(seeker.request, market.namespace)
+        if not any(self._allowed(seeker)):
+            return Wait(ClaimReason.NOT_AN_OWNER, f"The owners of {what} do not include this pod.")
+        if shut and all(seeking.maker_of(ticket, shut) for ticket in self._allowed(seeker)):
+            makers = (seeking.maker_of(ticket, shut) for ticket in self._allowed(seeker))
+            first = min(key_of(order) for order in makers if order is not None)
+            return Wait(
+                ClaimReason.ORDER_CLOSED,
+                f"Order {first} is closed until as many tickets as its minAvailable are held.",
+            )
+        if not judged.free or judged.some_suit:
+            none_free = _none_free(seeker.request, market.namespace)
+            return Wait(ClaimReason.NONE_FREE, none_free, is_short=judged.is_shared)
+        nearest = _nearest(seeker.pod, judged.free, market)
+        return Wait(ClaimReason.NONE_FITS, nearest, judged.is_crowded, judged.is_shared)
 
-def _allowed(seeker: Seeker, market: Market) -> Iterator[Ticket]:
-    """Of these, what is for the pod."""
-    for ticket in _wanted(seeker, market):
-        if owners.may_claim(ticket, seeker.pod):
-            yield ticket
+    def _wanted(self, request: Request) -> Iterator[Ticket]:
+        """What is asked for and has not ended."""
+        for ticket in self._meant(request):
+            if ticket.status.phase not in _ENDED and seeking.is_wanted(request, ticket):
+                yield ticket
+
+    def _meant(self, request: Request) -> Collection[Ticket]:
+        """Where to look: at one ticket if it is named, else at all."""
+        if not request.ticket:
+            return self._market.tickets
+        named = self._by_name.get(request.ticket)
+        return (named,) if named is not None else ()
+
+    def _allowed(self, seeker: Seeker) -> Iterator[Ticket]:
+        """Of these, what is for the pod."""
+        for ticket in self._wanted(seeker.request):
+            if owners.may_claim(ticket, seeker.pod):
+                yield ticket
+
+    def _missing(self, request: Request) -> str:
+        home = self._market.namespace
+        if request.order is not None:
+            order = Key(home, request.order.name)
+            if order.name not in self._orders:
+                return f"There is no order {order}."
+            what = "ticket now" if _means_any(request) else "such ticket"
+            return f"Order {order} has no {what}."
+        if request.ticket:
+            named, ended = Key(home, request.ticket), self._by_name.get(request.ticket)
+            if ended is None:
+                return f"There is no ticket {named}."
+            return f"Ticket {named} has ended ({ended.status.phase})."
+        if _means_any(request) and not self._orders and not self._market.tickets:
+            return f"There are no orders in namespace {home}."
+        return f"There is none of {_words(request, home)}."
 
 
 def _nearest(pod: Pod, free: Collection[tuple[Ticket, Resources]], market: Market) -> str:
@@ -96,26 +131,6 @@ def _nearest(pod: Pod, free: Collection[tuple[Ticket, Resources]], market: Marke
     beside = fitting.leaves_some(pod, ticket)
     short = fitting.too_small(needs, left) or fitting.unsuited(pod, site, beside=beside)
     return f"No free ticket fits; the nearest is {key_of(ticket)}: {short}."
-
-
-def _missing(request: Request, market: Market) -> str:
-    home = market.namespace
-    names = {order.metadata.name for order in market.orders}
-    if request.order is not None:
-        order = Key(home, request.order.name)
-        if order.name not in names:
-            return f"There is no order {order}."
-        what = "ticket now" if _means_any(request) else "such ticket"
-        return f"Order {order} has no {what}."
-    if request.ticket:
-        ended = [each for each in market.tickets if each.metadata.name == request.ticket]
-        named = Key(home, request.ticket)
-        if not ended:
-            return f"There is no ticket {named}."
-        return f"Ticket {named} has ended ({ended[0].status.phase})."
-    if _means_any(request) and not names and not market.tickets:
-        return f"There are no orders in namespace {home}."
-    return f"There is none of {_words(request, home)}."
 
 
 def _means_any(request: Request) -> bool:
