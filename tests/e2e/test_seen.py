@@ -138,7 +138,9 @@ async def explanations_tell(plane: ControlPlane, config: str) -> None:
     await plane.kubectl("wait", "pod/b", f"--for=jsonpath={bound}=NoTicketFits", "--timeout=60s")
     code, out, err = await korder("explain", "pod", "b", "--kubeconfig", config)
     assert (code, err) == (0, "")
-    assert "It waits (NoTicketFits): No free ticket fits; the nearest is default/spare-" in out
+    assert (
+        "It waits (NoTicketFits): No ticket fits; nearest mismatch: needs cpu 2, it holds 1." in out
+    )
     assert "does not fit: the pod needs cpu 2, it holds 1" in out
     pod = json.loads(await plane.kubectl("get", "pod", "b", "-o", "json"))
     (condition,) = [c for c in pod["status"]["conditions"] if c["type"].startswith("korder.dev/")]

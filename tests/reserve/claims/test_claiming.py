@@ -216,6 +216,16 @@ def test_a_pod_that_prefers_a_ticket_waits_while_it_is_shared_with_another_one(
     assert outcome(plan).startswith("NoTicketFree" if waits else "let go")
 
 
+def test_a_pod_that_waits_is_not_written_to_when_others_take_tickets_that_do_not_fit_it() -> None:
+    container: JSON = {"name": "app", "resources": {"requests": {"cpu": "9"}}}
+    pod = waiting(required="true").but({"spec": {"containers": [container]}})
+    reason, message = outcome(decide(pod, free_ticket())).split(": ", 1)
+    taken = free_ticket().but({"status": {"phase": "Claimed"}})
+    another = free_ticket().but({"metadata": {"name": "a", "uid": "uid-a"}})
+    for tickets in ((taken, another), (another,), (taken,)):
+        assert outcome(decide(told(pod, reason, message), *tickets)) == "nothing"
+
+
 def test_a_patient_pod_is_looked_at_when_its_patience_ends() -> None:
     plan = decide(waiting(order="gold", fallback_after="15s"))
     assert plan.wake_at == NOW + timedelta(seconds=5)

@@ -70,11 +70,30 @@ def test_a_ticket_that_cannot_be_had_lies_nowhere(change: dict[str, JSON]) -> No
     assert seeking.shelf_of(held().but(change).build()) is None
 
 
-def test_stock_is_what_can_be_had_and_what_is_on_its_way() -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metadata": {"name": "other", "uid": "uid-other"}},
+        {"spec": {"nodeName": "node-1"}},
+        {"status": {"phase": "Claimed", "nodeName": "node-2"}},
+        {"status": {"sharedBy": [{"namespace": "d", "name": "p", "uid": "u", "requests": {}}]}},
+    ],
+)
+def test_a_ticket_stays_of_its_kind_whoever_has_it(change: dict[str, JSON]) -> None:
+    assert seeking.kind_of(held().but(change).build()) == seeking.kind_of(held().build())
+
+
+def test_a_ticket_that_has_ended_is_of_no_kind() -> None:
+    assert seeking.kind_of(held().but({"status": {"phase": "Released"}}).build()) is None
+
+
+def test_stock_is_what_can_be_had_what_is_on_its_way_and_what_there_is_at_all() -> None:
     claiming = held("c").but({"status": {"phase": "Claiming"}}).build()
     pending = held("p").but({"status": {"phase": "Pending"}}).build()
     large = held("l").but({"spec": {"resources": {"requests": {"cpu": "2"}}}}).build()
     equal = [held("a").build(), held("b").build()]
-    stock = seeking.stock_of([*equal, claiming, large, pending])
+    gone = held("g").labelled({"a": "g"}).but({"status": {"phase": "Expired"}}).build()
+    stock = seeking.stock_of([*equal, claiming, large, pending, gone])
     assert sorted(map(len, stock.shelves)) == [1, 2]
     assert list(stock.claiming) == [claiming]
+    assert list(stock.kinds) == [equal[0], large]

@@ -189,8 +189,8 @@ async def test_a_ticket_is_not_shared_where_the_node_takes_no_more_pods(clock: C
         told = claimsteps.told(web)
         assert told is not None
         assert told.message == (
-            "No free ticket fits; the nearest is default/t:"
-            " needs a place beside the guardian, node small takes no more pods."
+            "No free ticket fits; nearest mismatch:"
+            " needs a place beside the guardian, its node takes no more pods."
         )
         await phase(cluster, "t", TicketPhase.RESERVED)
         await cluster.delete(PODS, "other")
@@ -346,7 +346,7 @@ async def test_a_pod_waits_for_a_host_port_that_another_one_is_about_to_take(clo
         (second,) = (pod for pod in pods if claimsteps.is_gated(pod))
         told = claimsteps.told(second)
         assert told is not None
-        assert "needs host port TCP 0.0.0.0:80, which is taken on node node-1" in told.message
+        assert "needs host port TCP 0.0.0.0:80, which is taken on its node" in told.message
         await cluster.delete(PODS, first.metadata.name)
         await bound(cluster, second.metadata.name)
 

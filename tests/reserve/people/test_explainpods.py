@@ -90,7 +90,10 @@ def test_each_ticket_that_is_asked_for_gets_its_own_verdict():
         orders=(closed,),
         nodes=(a_node("node-1"), a_node("node-2").tainted("gpu")),
     )
-    assert told.verdict.startswith("It waits (NoTicketFits): No free ticket fits; the nearest is")
+    assert told.verdict == (
+        "It waits (NoTicketFits): No free ticket fits; nearest mismatch:"
+        " does not tolerate taint gpu:NoSchedule of its node."
+    )
     assert verdicts(told) == {
         "small": "does not fit: the pod needs cpu 1, it holds 500m",
         "tainted": "does not fit: the pod does not tolerate taint gpu:NoSchedule of node node-2",

@@ -30,12 +30,13 @@ EVERYWHERE = ""
 _SOUGHT = "claims.sought"
 _WAITING = "claims.waiting"
 _SHELVES = "claims.shelves"
+_KINDS = "claims.kinds"
 _CLAIMING = "claims.claiming"
 _IN_USE = frozenset({TicketPhase.CLAIMING, TicketPhase.CLAIMED})
 
 
 class _Shelf(NamedTuple):
-    """Where tickets lie that are alike."""
+    """Where tickets are listed that are alike."""
 
     namespace: str
     form: bytes
@@ -56,6 +57,7 @@ class Claims:
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
         self._tickets.add_index(HANDED_OVER, handed_over)
         self._tickets.add_index(_SHELVES, _shelf)
+        self._tickets.add_index(_KINDS, _kind)
         self._tickets.add_index(_CLAIMING, _claiming)
         self._orders.add_index(BY_NAMESPACE, by_namespace)
         self._controller = manager.controller("claims", self._turn, refused=self._refused)
@@ -90,14 +92,18 @@ class Claims:
         return None
 
     def _stock(self, namespace: str) -> Stock:
-        """What can be had in a namespace, as the indexes have it."""
+        """What there is in a namespace, as the indexes have it."""
+        kinds = [next(iter(alike)) for alike in self._alike(_KINDS, namespace)]
+        claiming = self._tickets.reader.where(_CLAIMING, namespace)
+        return Stock(self._alike(_SHELVES, namespace), claiming, kinds)
+
+    def _alike(self, index: str, namespace: str) -> list[Collection[Ticket]]:
         tickets = self._tickets.reader
-        shelves = [
-            tickets.where(_SHELVES, shelf)
-            for shelf in tickets.values(_SHELVES)
+        return [
+            tickets.where(index, shelf)
+            for shelf in tickets.values(index)
             if isinstance(shelf, _Shelf) and shelf.namespace == namespace
         ]
-        return Stock(shelves, tickets.where(_CLAIMING, namespace))
 
     def _site(self, name: str) -> Site | None:
         node = self._nodes.reader.get(Key("", name))
@@ -156,6 +162,11 @@ def nodes_of(ticket: Ticket) -> Iterable[str]:
 
 def _shelf(ticket: Ticket) -> Iterable[Hashable]:
     form = seeking.shelf_of(ticket)
+    return () if form is None else (_Shelf(ticket.metadata.namespace, form),)
+
+
+def _kind(ticket: Ticket) -> Iterable[Hashable]:
+    form = seeking.kind_of(ticket)
     return () if form is None else (_Shelf(ticket.metadata.namespace, form),)
 
 

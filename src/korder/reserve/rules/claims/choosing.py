@@ -24,8 +24,6 @@ from korder.reserve.rules.claims.seeking import LATEST, Market, Seeker
 from korder.reserve.rules.claims.waiting import Judged, Reasons, Wait
 from korder.reserve.rules.tickets import usage
 
-_name = attrgetter("metadata.name")
-
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -41,6 +39,13 @@ class _Lot(NamedTuple):
     first: Ticket
     left: Resources
     tickets: Collection[Ticket]
+
+
+class _Mismatch(NamedTuple):
+    """Why a pod cannot be on a node; the least is what is nearest: a node that it must share, rather than one that is closed to it."""
+
+    is_closed: bool
+    words: str
 
 
 class _Choice(NamedTuple):
@@ -80,14 +85,14 @@ class _Book:
         self._by_name: dict[str, _Lot] | None = None
         self._claiming = stock.claiming
         self._busy = {ticket.status.node_name for ticket in stock.claiming}
-        self._labels = owners.labels_asked_for(market.tickets)
+        self._labels = sorted(owners.labels_asked_for(market.tickets))
         self._next: dict[bytes, _Choice] = {}
-        self._unsuited: dict[tuple[bytes, str, bool], str] = {}
-        self._crowded: set[bytes] = set()
-        """Whom other pods on the nodes keep from a ticket."""
+        self._suits: dict[tuple[bytes, str, bool], bool] = {}
+        self._mismatches: dict[bytes, set[_Mismatch]] = {}
+        """What keeps pods from nodes with tickets that are large enough."""
         self._places: dict[str, int] = {}
         """How many more pods nodes take, of those that have been asked."""
-        self._reasons = Reasons(market)
+        self._reasons = Reasons(market, stock.kinds, self._labels)
         self._why: dict[bytes, Wait] = {}
         self._taken: dict[str, Ticket] = {}
         self._ports: dict[str, list[HostPort]] = {}
@@ -97,10 +102,8 @@ class _Book:
         """Equal for pods of which every ticket and node thinks the same; names of volumes and most labels differ and decide nothing."""
         pod = seeker.pod
         spec = msgspec.structs.replace(pod.spec, volumes=())
-        labels = [pod.metadata.labels.get(key) for key in sorted(self._labels)]
-        return msgspec.json.encode(
-            (pod.metadata.namespace, labels, spec, seeker.request), order="deterministic"
-        )
+        standing = seeking.standing(pod, self._labels)
+        return msgspec.json.encode((standing, spec, seeker.request), order="deterministic")
 
     def take(self, seeker: Seeker, likeness: bytes) -> Ticket | None:
         if likeness not in self._next:
@@ -136,14 +139,14 @@ class _Book:
 
     def why_not(self, seeker: Seeker, likeness: bytes) -> Wait:
         if likeness not in self._why:
-            free = [
-                (min(lot.tickets, key=_name), lot.left)
-                for lot in self._offers(seeker)
-                if lot.tickets
-            ]
             some_suit = any(self._suited(seeker, likeness))
-            is_shared = any(self._shared(seeker))
-            judged = Judged(free, some_suit, likeness in self._crowded, is_shared)
+            nearest = min(self._mismatches.get(likeness, ()), default=None)
+            judged = Judged(
+                some_suit=some_suit,
+                mismatch=nearest.words if nearest is not None else "",
+                is_crowded=nearest is not None and not nearest.is_closed,
+                is_shared=any(self._shared(seeker)),
+            )
             self._why[likeness] = self._reasons.why(seeker, judged)
         return self._why[likeness]
 
@@ -155,7 +158,7 @@ class _Book:
                 not ticket.spec.allocate_once
                 and seeking.is_wanted(seeker.request, ticket)
                 and owners.may_claim(ticket, seeker.pod)
-                and not fitting.too_small(needs, usage.remainder(ticket, ticket.status.shared_by))
+                and fitting.is_large_enough(needs, usage.remainder(ticket, ticket.status.shared_by))
             ):
                 yield ticket
 
@@ -188,7 +191,7 @@ class _Book:
         alike: dict[tuple[bool, float], list[Ticket]] = {}
         failed: list[Ticket] = []
         for lot in self._offers(seeker):
-            if not fitting.too_small(needs, lot.left):
+            if fitting.is_large_enough(needs, lot.left):
                 rank = bool(lot.first.spec.node_name), _unused(needs, lot.left)
                 fresh = alike.setdefault(rank, [])
                 for ticket in lot.tickets:
@@ -218,15 +221,20 @@ class _Book:
         for ticket in self._ranked(seeker):
             node, pod = ticket.status.node_name, seeker.pod
             beside = fitting.leaves_some(pod, ticket)
-            if (likeness, node, beside) not in self._unsuited:
-                site = self._market.site(node)
-                why = self._unsuited[likeness, node, beside] = fitting.unsuited(
-                    pod, site, beside=beside
-                )
-                if why and site is not None and why == fitting.crowded(pod, site, beside=beside):
-                    self._crowded.add(likeness)
-            if not self._unsuited[likeness, node, beside]:
+            asked = likeness, node, beside
+            if asked not in self._suits:
+                mismatch = self._mismatch(pod, node, beside=beside)
+                self._suits[asked] = mismatch is None
+                if mismatch is not None:
+                    self._mismatches.setdefault(likeness, set()).add(mismatch)
+            if self._suits[asked]:
                 yield ticket
+
+    def _mismatch(self, pod: Pod, node: str, *, beside: bool) -> _Mismatch | None:
+        site = self._market.site(node)
+        closed = fitting.closed(pod, site)
+        why = closed or (site is not None and fitting.crowded(pod, site, beside=beside))
+        return _Mismatch(bool(closed), fitting.of_any_node(why, node)) if why else None
 
 
 def _unused(needs: Resources, left: Resources) -> float:

@@ -42,6 +42,11 @@ def too_small(needs: Resources, left: Resources) -> str:
     return ""
 
 
+def is_large_enough(needs: Resources, left: Resources) -> bool:
+    """Says whether a ticket has enough of everything."""
+    return not resources.fits(needs, left)
+
+
 def leaves_some(pod: Pod, ticket: Ticket) -> bool:
     """Says whether a guardian stays beside the pod, for what it leaves of a ticket that may be shared."""
     if ticket.spec.allocate_once:
@@ -85,3 +90,9 @@ def crowded(pod: Pod, site: Site, *, beside: bool) -> str:
             f"needs a place beside the guardian, node {site.node.metadata.name} takes no more pods"
         )
     return ""
+
+
+def of_any_node(mismatch: str, node: str) -> str:
+    """Why a node does not suit, in words that are the same for all nodes like it; each names its node last."""
+    before, found, after = mismatch.rpartition(f"node {node}")
+    return f"{before}its node{after}" if found else mismatch

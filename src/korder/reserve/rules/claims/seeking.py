@@ -21,6 +21,7 @@ LATEST = datetime.max.replace(tzinfo=UTC)
 """Stands for an instant that nobody has said."""
 FAILED_FOR = timedelta(hours=1)
 """How long others come before a ticket whose node did not take a pod."""
+_ENDED = frozenset({TicketPhase.EXPIRED, TicketPhase.RELEASED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,41 +54,67 @@ class Market:
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """Tickets that hold room nobody has, each shelf with equal ones, and those that are on their way to a pod."""
+    """Tickets as pods ask for them.
+
+    Attributes:
+        shelves: Those that hold room nobody has, each shelf with equal ones.
+        claiming: Those that are on their way to a pod.
+        kinds: One of each kind of those that have not ended, whoever has them.
+    """
 
     shelves: Collection[Collection[Ticket]]
     claiming: Collection[Ticket]
+    kinds: Collection[Ticket]
 
 
 def stock_of(tickets: Iterable[Ticket]) -> Stock:
     """Puts tickets onto shelves."""
     shelves: dict[bytes, list[Ticket]] = {}
+    kinds: dict[bytes, Ticket] = {}
     claiming = []
     for ticket in tickets:
-        shelf = shelf_of(ticket)
+        shelf, kind = shelf_of(ticket), kind_of(ticket)
         if shelf is not None:
             shelves.setdefault(shelf, []).append(ticket)
         elif is_claiming(ticket):
             claiming.append(ticket)
-    return Stock(shelves.values(), claiming)
+        if kind is not None:
+            kinds.setdefault(kind, ticket)
+    return Stock(shelves.values(), claiming, kinds.values())
 
 
 def shelf_of(ticket: Ticket) -> bytes | None:
     """Where a ticket lies that holds room nobody has; equal for those that differ at most in name, node and times."""
     if not _holds_room(ticket):
         return None
+    own = ticket.metadata.uid if ticket.status.shared_by else ""
+    alike = (_form(ticket), own, bool(ticket.spec.node_name))
+    return msgspec.json.encode(alike, order="deterministic")
+
+
+def kind_of(ticket: Ticket) -> bytes | None:
+    """Equal for tickets that ask the same of pods and hold as much when nobody has them; nothing for one that has ended."""
+    if has_ended(ticket):
+        return None
+    return msgspec.json.encode(_form(ticket), order="deterministic")
+
+
+def _form(ticket: Ticket) -> tuple[object, ...]:
     meta, spec = ticket.metadata, ticket.spec
-    alike = (
+    return (
         controller_of(ticket),
-        meta.uid if ticket.status.shared_by else "",
         meta.labels,
         meta.annotations.get(TICKET_GROUP_ANNOTATION),
         spec.requests,
         spec.owners,
         spec.allocate_once,
-        bool(spec.node_name),
     )
-    return msgspec.json.encode(alike, order="deterministic")
+
+
+def standing(pod: Pod, labels: Iterable[str]) -> tuple[str | None, ...]:
+    """What of a pod decides whether tickets are for it, if these are the labels that owners ask for."""
+    said = (pod.metadata.labels.get(key) for key in labels)
+    return pod.metadata.namespace, pod.spec.service_account_name, *said
 
 
 def precedence(seeker: Seeker) -> tuple[int, datetime, str, str]:
@@ -126,6 +153,11 @@ def maker_of(ticket: Ticket, orders: Mapping[str, Order]) -> Order | None:
 def is_closed(order: Order) -> bool:
     """Says whether an order holds its tickets back until it has enough of them (rule 14)."""
     return order.spec.min_available is not None and not order.status.opened
+
+
+def has_ended(ticket: Ticket) -> bool:
+    """Says whether nobody will ever get the ticket again."""
+    return ticket.status.phase in _ENDED
 
 
 def is_free(ticket: Ticket, now: datetime) -> bool:

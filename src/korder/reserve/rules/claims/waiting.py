@@ -3,19 +3,17 @@
 `choosing` calls it for those who went away empty; what it says is written to the pod and told to people.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from korder.api.core import Pod
 from korder.api.meta import Key, key_of
-from korder.api.reserve import ClaimReason, Reason, Ticket, TicketPhase
+from korder.api.reserve import ClaimReason, Reason, Ticket
 from korder.api.resources import Resources
 from korder.reserve.rules.claims import fitting, owners, seeking
 from korder.reserve.rules.claims.requests import Request
 from korder.reserve.rules.claims.seeking import Market, Seeker
-
-_ENDED = frozenset({TicketPhase.EXPIRED, TicketPhase.RELEASED})
+from korder.reserve.rules.tickets import usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +33,36 @@ class Judged:
     """What was found out about the free tickets that are for a pod.
 
     Attributes:
-        free: The first of each kind, and what is left of it.
         some_suit: Whether the pod could have had one, had others not taken it.
+        mismatch: What is nearest to a fit where one is large enough, but not on a node for the pod.
         is_crowded: Whether other pods on the nodes keep it from one.
         is_shared: Whether one that it could share is on its way to another pod.
     """
 
-    free: Collection[tuple[Ticket, Resources]]
     some_suit: bool
+    mismatch: str
     is_crowded: bool
-    is_shared: bool = False
+    is_shared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """What there is for a pod, whoever has it now: the different sizes, and whether pods share some of it."""
+
+    sizes: Collection[Resources]
+    is_shared: bool
 
 
 class Reasons:
     """Why pods get nothing in one round; what many of them ask is found out once."""
 
-    def __init__(self, market: Market) -> None:
+    def __init__(self, market: Market, kinds: Collection[Ticket], labels: Collection[str]) -> None:
         self._market = market
+        self._kinds = kinds
+        self._labels = labels
         self._shut = market.closed()
         self._orders = frozenset(order.metadata.name for order in market.orders)
+        self._found: dict[Hashable, Wait | _Range] = {}
 
     @cached_property
     def _by_name(self) -> Mapping[str, Ticket]:
@@ -61,43 +70,57 @@ class Reasons:
 
     def why(self, seeker: Seeker, judged: Judged) -> Wait:
         """Tells a pod that has got nothing what it waits for."""
-        market, shut = self._market, self._shut
-        if not any(self._wanted(seeker.request)):
+        asked = seeker.request, seeking.standing(seeker.pod, self._labels)
+        if asked not in self._found:
+            self._found[asked] = self._find(seeker)
+        found = self._found[asked]
+        return found if isinstance(found, Wait) else self._unmet(seeker, found, judged)
+
+    def _find(self, seeker: Seeker) -> Wait | _Range:
+        """What there is for the pod, or why there is nothing."""
+        wanted = [each for each in self._meant(seeker.request) if not seeking.has_ended(each)]
+        wanted = [each for each in wanted if seeking.is_wanted(seeker.request, each)]
+        if not wanted:
             return Wait(ClaimReason.NO_TICKET, self._missing(seeker.request))
-        what = _words(seeker.request, market.namespace)
-        if not any(self._allowed(seeker)):
+        allowed = [each for each in wanted if owners.may_claim(each, seeker.pod)]
+        if not allowed:
+            what = _words(seeker.request, self._market.namespace)
             return Wait(ClaimReason.NOT_AN_OWNER, f"The owners of {what} do not include this pod.")
-        if shut and all(seeking.maker_of(ticket, shut) for ticket in self._allowed(seeker)):
-            makers = (seeking.maker_of(ticket, shut) for ticket in self._allowed(seeker))
+        makers = [seeking.maker_of(ticket, self._shut) for ticket in allowed]
+        if all(makers):
             first = min(key_of(order) for order in makers if order is not None)
             return Wait(
                 ClaimReason.ORDER_CLOSED,
                 f"Order {first} is closed until as many tickets as its minAvailable are held.",
             )
-        if not judged.free or judged.some_suit:
-            none_free = _none_free(seeker.request, market.namespace)
-            return Wait(ClaimReason.NONE_FREE, none_free, is_short=judged.is_shared)
-        nearest = _nearest(seeker.pod, judged.free, market)
-        return Wait(ClaimReason.NONE_FITS, nearest, judged.is_crowded, judged.is_shared)
-
-    def _wanted(self, request: Request) -> Iterator[Ticket]:
-        """What is asked for and has not ended."""
-        for ticket in self._meant(request):
-            if ticket.status.phase not in _ENDED and seeking.is_wanted(request, ticket):
-                yield ticket
+        return _range_of(allowed)
 
     def _meant(self, request: Request) -> Collection[Ticket]:
-        """Where to look: at one ticket if it is named, else at all."""
+        """Where to look: at one ticket if it is named, else at one of each kind."""
         if not request.ticket:
-            return self._market.tickets
+            return self._kinds
         named = self._by_name.get(request.ticket)
         return (named,) if named is not None else ()
 
-    def _allowed(self, seeker: Seeker) -> Iterator[Ticket]:
-        """Of these, what is for the pod."""
-        for ticket in self._wanted(seeker.request):
-            if owners.may_claim(ticket, seeker.pod):
-                yield ticket
+    def _unmet(self, seeker: Seeker, there: _Range, judged: Judged) -> Wait:
+        """What the pod cannot have of what there is for it.
+
+        A size that no ticket has is told whether tickets are free or not, and of a mismatch no ticket is named that others are like:
+        the words stay the same while others come and go.
+        """
+        needs, request, home = fitting.needs_of(seeker.pod), seeker.request, self._market.namespace
+        large = [size for size in there.sizes if fitting.is_large_enough(needs, size)]
+        if not large:
+            short = _nearest(needs, there.sizes)
+            return Wait(ClaimReason.NONE_FITS, _unfit(request, home, "No ticket fits", short))
+        if judged.mismatch and not judged.some_suit:
+            unfit = _unfit(request, home, "No free ticket fits", judged.mismatch)
+            return Wait(ClaimReason.NONE_FITS, unfit, judged.is_crowded, judged.is_shared)
+        what = _words(request, home)
+        if len(large) < len(there.sizes):
+            what = f"{what} that are large enough"
+        none_free = _none_free(request, what, is_shared=there.is_shared)
+        return Wait(ClaimReason.NONE_FREE, none_free, is_short=judged.is_shared)
 
     def _missing(self, request: Request) -> str:
         home = self._market.namespace
@@ -117,20 +140,24 @@ class Reasons:
         return f"There is none of {_words(request, home)}."
 
 
-def _nearest(pod: Pod, free: Collection[tuple[Ticket, Resources]], market: Market) -> str:
-    """The mismatch that is nearest to a fit: a wrong node rather than too little room."""
-    needs = fitting.needs_of(pod)
+def _range_of(tickets: Iterable[Ticket]) -> _Range:
+    sizes: dict[Hashable, Resources] = {}
+    is_shared = False
+    for ticket in tickets:
+        size = tuple(sorted(ticket.spec.requests.items()))
+        if size not in sizes:
+            sizes[size] = usage.held(ticket)
+        is_shared = is_shared or not ticket.spec.allocate_once
+    return _Range(sizes.values(), is_shared)
 
-    def distance(offer: tuple[Ticket, Resources]) -> tuple[bool, float, str]:
-        ticket, left = offer
-        short = fitting.too_small(needs, left)
-        return bool(short), -sum(a.nano for a in left.values()), ticket.metadata.name
 
-    ticket, left = min(free, key=distance)
-    site = market.site(ticket.status.node_name)
-    beside = fitting.leaves_some(pod, ticket)
-    short = fitting.too_small(needs, left) or fitting.unsuited(pod, site, beside=beside)
-    return f"No free ticket fits; the nearest is {key_of(ticket)}: {short}."
+def _nearest(needs: Resources, sizes: Iterable[Resources]) -> str:
+    """What the largest of these has too little of."""
+    _, short = min(
+        (-sum(amount.nano for amount in size.values()), fitting.too_small(needs, size))
+        for size in sizes
+    )
+    return short
 
 
 def _means_any(request: Request) -> bool:
@@ -138,10 +165,18 @@ def _means_any(request: Request) -> bool:
     return not request.ticket and not request.group and not request.labels.requirements
 
 
-def _none_free(request: Request, home: str) -> str:
+def _unfit(request: Request, home: str, none: str, mismatch: str) -> str:
     if request.ticket:
-        return f"Ticket {Key(home, request.ticket)} is taken or holds nothing yet."
-    return f"All of {_words(request, home)} are taken or hold nothing yet."
+        return f"Ticket {Key(home, request.ticket)} does not fit: {mismatch}."
+    return f"{none}; nearest mismatch: {mismatch}."
+
+
+def _none_free(request: Request, what: str, *, is_shared: bool) -> str:
+    if request.ticket:
+        used_up = ", has too little left" if is_shared else ""
+        return f"T{what[1:]} is taken{used_up} or holds nothing yet."
+    used_up = ", have too little left" if is_shared else ""
+    return f"All of {what} are taken{used_up} or hold nothing yet."
 
 
 def _words(request: Request, home: str) -> str:
