@@ -1,75 +1,29 @@
 """Who gets which ticket: owners, fit, order of service, and words for those who get none."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import cast
 
 from hypothesis import given, strategies as st
 import pytest
+from tests.reserve.claims.markets import (
+    NOW,
+    asking,
+    chosen,
+    claimed,
+    market,
+    required,
+    reserved,
+)
 
 from korder.api.core import Node, Pod
 from korder.api.meta import JSON
-from korder.api.reserve import ORDERS, SCHEDULING_GATE, ClaimReason, Order, Ticket
+from korder.api.reserve import ORDERS, ClaimReason, Ticket
 from korder.reserve.rules.claims import choosing, seeking
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.requests import request_of
-from korder.reserve.rules.claims.seeking import Market, Seeker
-from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket, an_order
-
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-def reserved(name: str, node: str = "node-1", **amounts: str) -> Builder[Ticket]:
-    requests: JSON = dict(amounts or {"cpu": "1", "memory": "1Gi"})
-    status: JSON = {"phase": "Reserved", "nodeName": node}
-    return (
-        a_ticket(name)
-        .stored(f"uid-{name}")
-        .but({"spec": {"resources": {"requests": requests}}, "status": status})
-    )
-
-
-def asking(name: str, wanted: str = "", **amounts: str) -> PodBuilder:
-    """A pod that requires a ticket; `wanted` is its ticket-request."""
-    said = {"korder.dev/required": "true"} | (
-        {"korder.dev/ticket-request": wanted} if wanted else {}
-    )
-    pod = a_pod(name).requesting(**(amounts or {"cpu": "1", "memory": "1Gi"}))
-    built = pod.gated_by(SCHEDULING_GATE).annotated(said).stored(f"uid-{name}")
-    return cast("PodBuilder", built)
-
-
-def market(
-    tickets: Iterable[Builder[Ticket]],
-    nodes: Iterable[Builder[Node]] = (a_node("node-1"),),
-    orders: Iterable[Builder[Order]] = (),
-    there: Iterable[Pod] = (),
-) -> Market:
-    sites = {node.metadata.name: node for node in (each.build() for each in nodes)}
-    pods = tuple(there)
-
-    def site(name: str) -> Site | None:
-        node = sites.get(name)
-        return Site(node, pods) if node is not None else None
-
-    return Market(
-        "default",
-        [each.build() for each in tickets],
-        [each.build() for each in orders],
-        site,
-        NOW,
-    )
-
-
-def chosen(pods: Iterable[Builder[Pod]], there: Market) -> dict[str, str]:
-    """Which ticket each pod gets, or why none."""
-    built = [pod.build() for pod in pods]
-    seekers = [Seeker(pod, request_of(pod.metadata.annotations)) for pod in built]
-    matches, waits = choosing.choose(seekers, there)
-    got = {match.pod.metadata.name: match.ticket.metadata.name for match in matches}
-    names = {pod.metadata.uid: pod.metadata.name for pod in built}
-    return got | {names[uid]: wait.message for uid, wait in waits.items()}
+from korder.reserve.rules.claims.seeking import Seeker
+from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, an_order
 
 
 def created(pod: Builder[Pod], seconds: int) -> Builder[Pod]:
@@ -179,11 +133,7 @@ def container(cpu: str, **more: JSON) -> JSON:
     return {"name": f"c{cpu}", "resources": {"requests": {"cpu": cpu}}, **more}
 
 
-def required(*terms: JSON) -> JSON:
-    selector: JSON = {"nodeSelectorTerms": list(terms)}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
-
-
+NO_SUCH_LABEL: JSON = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
 NAMED: JSON = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-2"]}]}
 
 
@@ -220,9 +170,9 @@ NAMED: JSON = {"matchFields": [{"key": "metadata.name", "operator": "In", "value
             id="node selector",
         ),
         pytest.param(
-            with_spec(affinity=required(NAMED)),
-            "requires node affinity metadata.name=node-2, which its node does not meet",
-            id="affinity to the name of another node",
+            with_spec(affinity=required(NO_SUCH_LABEL)),
+            "requires node affinity disk in (ssd), which its node does not meet",
+            id="affinity to another node",
         ),
         pytest.param(
             with_spec(
@@ -317,10 +267,6 @@ def test_a_host_port_is_taken_by_a_pod_that_is_on_its_way() -> None:
     assert chosen([with_port("web", 81)], there) == {"web": "t1"}
 
 
-def claimed(ticket: Builder[Ticket]) -> Builder[Ticket]:
-    return ticket.but({"status": {"phase": "Claimed"}})
-
-
 def lent(ticket: Builder[Ticket], *shares: str) -> Builder[Ticket]:
     """A ticket that pods share, of which these parts are taken."""
     others: JSON = [
@@ -412,39 +358,6 @@ def test_pods_that_differ_in_labels_nobody_asks_for_are_judged_together(
     got = chosen(pods, replace(there, site=site))
     assert set(got.values()) == {"No free ticket fits; nearest mismatch: its node is cordoned."}
     assert len(looks) == asked
-
-
-class Counted(list[Ticket]):
-    """Tickets that count how many of them are looked at."""
-
-    looks = 0
-
-    def __iter__(self) -> Iterator[Ticket]:
-        for ticket in super().__iter__():
-            self.looks += 1
-            yield ticket
-
-
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        pytest.param("t{}", "Ticket default/t{} is taken or holds nothing yet.", id="of their own"),
-        pytest.param("gone{}", "There is no ticket default/gone{}.", id="that nobody has"),
-    ],
-)
-def test_pods_that_name_tickets_do_not_look_at_all_the_others(name: str, why: str) -> None:
-    """However many they are, each ticket is looked at as often as for a single pod."""
-    pending = [reserved(f"t{n}").but({"status": {"phase": "Pending"}}) for n in range(20)]
-    looks = []
-    for pods in (1, 20):
-        there = market(pending)
-        counted = Counted(there.tickets)
-        names = {f"web{n}": name.format(n) for n in range(pods)}
-        asked = [asking(web, named) for web, named in names.items()]
-        got = chosen(asked, replace(there, tickets=counted, at_hand=there.stock()))
-        assert got == {f"web{n}": why.format(n) for n in range(pods)}
-        looks.append(counted.looks)
-    assert looks[0] == looks[1]
 
 
 def owned(*owners: JSON) -> Builder[Ticket]:

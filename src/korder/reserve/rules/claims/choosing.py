@@ -3,7 +3,7 @@
 `claiming` calls it with everything that waits and everything there is (`seeking`); nothing is written here. Pods come by priority, then
 by age. A pod gets the ticket of which it leaves the least over; of equal ones, those on nodes that are not busy with a hand-over, then those
 that end first. Pods that are alike are judged together, so fifty replicas cost as much as one, and so are
-tickets that hold the same; nodes only as they are needed. A pod that gets nothing is told why by `waiting`.
+tickets that hold the same; nodes only as they are needed, and only those where a pod can be (`lots`). A pod that gets nothing is told why by `waiting`.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -20,6 +20,7 @@ from korder.api.noderoom import HostPort
 from korder.api.reserve import Ticket
 from korder.api.resources import Resources
 from korder.reserve.rules.claims import fitting, owners, seeking
+from korder.reserve.rules.claims.lots import Lots
 from korder.reserve.rules.claims.seeking import LATEST, Market, Seeker
 from korder.reserve.rules.claims.waiting import Judged, Reasons, Wait
 from korder.reserve.rules.tickets import usage
@@ -31,14 +32,6 @@ class Match:
 
     pod: Pod
     ticket: Ticket
-
-
-class _Lot(NamedTuple):
-    """A shelf: free tickets that are alike, the first of them, and what is left of each."""
-
-    first: Ticket
-    left: Resources
-    tickets: Collection[Ticket]
 
 
 class _Mismatch(NamedTuple):
@@ -75,15 +68,13 @@ class _Book:
 
     def __init__(self, market: Market) -> None:
         self._market = market
-        stock, closed = market.stock(), market.closed()
-        firsts = ((next(iter(shelf)), shelf) for shelf in stock.shelves)
-        self._free = [
-            _Lot(first, usage.remainder(first, first.status.shared_by), shelf)
-            for first, shelf in firsts
-            if seeking.maker_of(first, closed) is None
-        ]
-        self._by_name: dict[str, _Lot] | None = None
-        self._claiming = stock.claiming
+        stock = market.stock()
+        self._lots = Lots(market, stock)
+        self._lent: dict[str, list[Ticket]] = {}
+        """Tickets that can be shared and are on their way to a pod, by node."""
+        for ticket in stock.claiming:
+            self._lend(ticket)
+        self._under_way = {node: len(lent) for node, lent in self._lent.items()}
         self._busy = {ticket.status.node_name for ticket in stock.claiming}
         self._labels = sorted(owners.labels_asked_for(market.tickets))
         self._next: dict[bytes, _Choice] = {}
@@ -118,8 +109,13 @@ class _Book:
                 continue
             self._taken[ticket.metadata.uid] = ticket
             self._ports.setdefault(node, []).extend(choice.ports)
+            self._lend(ticket)
             return ticket
         return None
+
+    def _lend(self, ticket: Ticket) -> None:
+        if not ticket.spec.allocate_once:
+            self._lent.setdefault(ticket.status.node_name, []).append(ticket)
 
     def _clash(self, ports: Collection[HostPort], node: str) -> bool:
         given = self._ports.get(node, ())
@@ -129,11 +125,8 @@ class _Book:
         """Takes a place for one more pod, unless those who share tickets there already need them all."""
         if node not in self._places:
             site = self._market.site(node)
-            under_way = sum(
-                not ticket.spec.allocate_once and ticket.status.node_name == node
-                for ticket in self._claiming
-            )
-            self._places[node] = (fitting.places(site) if site is not None else 0) - under_way
+            free = fitting.places(site) if site is not None else 0
+            self._places[node] = free - self._under_way.get(node, 0)
         self._places[node] -= 1
         return self._places[node] >= 0
 
@@ -152,34 +145,15 @@ class _Book:
 
     def _shared(self, seeker: Seeker) -> Iterator[Ticket]:
         """The tickets on their way to another pod of which this one could have a part."""
-        needs = fitting.needs_of(seeker.pod)
-        for ticket in (*self._claiming, *self._taken.values()):
+        needs, nodes = fitting.needs_of(seeker.pod), fitting.only_nodes(seeker.pod)
+        where = self._lent if nodes is None else nodes
+        for ticket in (each for node in where for each in self._lent.get(node, ())):
             if (
-                not ticket.spec.allocate_once
-                and seeking.is_wanted(seeker.request, ticket)
+                seeking.is_wanted(seeker.request, ticket)
                 and owners.may_claim(ticket, seeker.pod)
                 and fitting.is_large_enough(needs, usage.remainder(ticket, ticket.status.shared_by))
             ):
                 yield ticket
-
-    def _offers(self, seeker: Seeker) -> Iterator[_Lot]:
-        """Of each shelf that is for the pod, the tickets that may be meant, as long as there is time."""
-        now, name = self._market.now, seeker.request.ticket
-        for lot in self._named(name) if name else self._free:
-            if seeking.is_shelf_for(seeker, lot.first):
-                meant = [ticket for ticket in lot.tickets if seeking.is_in_time(ticket, now)]
-                yield lot._replace(tickets=meant)
-
-    def _named(self, name: str) -> Collection[_Lot]:
-        """The ticket of this name, if it is free, as if it lay on a shelf of its own."""
-        if self._by_name is None:
-            self._by_name = {
-                ticket.metadata.name: lot._replace(tickets=(ticket,))
-                for lot in self._free
-                for ticket in lot.tickets
-            }
-        lot = self._by_name.get(name)
-        return (lot,) if lot is not None else ()
 
     def _ranked(self, seeker: Seeker) -> Iterator[Ticket]:
         """The free tickets that are large enough for the pod, the best first.
@@ -190,7 +164,7 @@ class _Book:
         needs, now = fitting.needs_of(seeker.pod), self._market.now
         alike: dict[tuple[bool, float], list[Ticket]] = {}
         failed: list[Ticket] = []
-        for lot in self._offers(seeker):
+        for lot in self._lots.offers(seeker):
             if fitting.is_large_enough(needs, lot.left):
                 rank = bool(lot.first.spec.node_name), _unused(needs, lot.left)
                 fresh = alike.setdefault(rank, [])

@@ -16,6 +16,7 @@ from korder.api.resources import Resources
 from korder.reserve.rules.tickets import usage
 
 _SLOT = "pods"
+_NAME = "metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,19 @@ def leaves_some(pod: Pod, ticket: Ticket) -> bool:
         return False
     needs, left = needs_of(pod), usage.remainder(ticket, ticket.status.shared_by)
     return any(amount > needs.get(name, quantity.ZERO) for name, amount in left.items())
+
+
+def only_nodes(pod: Pod) -> Collection[str] | None:
+    """The names of the only nodes where the pod can be, as those of a DaemonSet have it; nothing if its affinity leaves others open."""
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    terms = affinity.required.node_selector_terms if affinity and affinity.required else ()
+    names: set[str] = set()
+    for term in terms:
+        fixed = [each for each in term.match_fields if each.key == _NAME and each.operator == "In"]
+        if not fixed:
+            return None
+        names.update(fixed[0].values)
+    return sorted(names) or None
 
 
 def places(site: Site) -> int:

@@ -68,6 +68,16 @@ class Reasons:
     def _by_name(self) -> Mapping[str, Ticket]:
         return {ticket.metadata.name: ticket for ticket in self._market.tickets}
 
+    @cached_property
+    def _by_node(self) -> Mapping[str, Collection[Ticket]]:
+        """What has not ended and is on a node, or is meant to be."""
+        found: dict[str, list[Ticket]] = {}
+        for ticket in self._market.tickets:
+            if not seeking.has_ended(ticket):
+                node = ticket.status.node_name or ticket.spec.node_name
+                found.setdefault(node, []).append(ticket)
+        return found
+
     def why(self, seeker: Seeker, judged: Judged) -> Wait:
         """Tells a pod that has got nothing what it waits for."""
         asked = seeker.request, seeking.standing(seeker.pod, self._labels)
@@ -103,20 +113,41 @@ class Reasons:
         return (named,) if named is not None else ()
 
     def _unmet(self, seeker: Seeker, there: _Range, judged: Judged) -> Wait:
-        """What the pod cannot have of what there is for it.
+        """What the pod cannot have of what there is for it; of one that can be on certain nodes only, what is there counts."""
+        request, what = seeker.request, _words(seeker.request, self._market.namespace)
+        nodes = fitting.only_nodes(seeker.pod) if not request.ticket else None
+        if nodes is None:
+            return self._short(seeker, what, there, judged)
+        where = f"node {' or '.join(nodes)}"
+        there = self._on(nodes, seeker)
+        if not there.sizes:
+            short = f"must be on {where}, where none is"
+            return Wait(ClaimReason.NONE_FITS, _unfit(request, what, "No ticket fits", short))
+        return self._short(seeker, f"{what} on {where}", there, judged)
+
+    def _on(self, nodes: Iterable[str], seeker: Seeker) -> _Range:
+        """What there is for the pod on these nodes."""
+        found = (ticket for node in nodes for ticket in self._by_node.get(node, ()))
+        return _range_of(
+            ticket
+            for ticket in found
+            if seeking.is_wanted(seeker.request, ticket) and owners.may_claim(ticket, seeker.pod)
+        )
+
+    def _short(self, seeker: Seeker, what: str, there: _Range, judged: Judged) -> Wait:
+        """What keeps the pod from these tickets: their size, their nodes, or other pods.
 
         A size that no ticket has is told whether tickets are free or not, and of a mismatch no ticket is named that others are like:
         the words stay the same while others come and go.
         """
-        needs, request, home = fitting.needs_of(seeker.pod), seeker.request, self._market.namespace
+        needs, request = fitting.needs_of(seeker.pod), seeker.request
         large = [size for size in there.sizes if fitting.is_large_enough(needs, size)]
         if not large:
             short = _nearest(needs, there.sizes)
-            return Wait(ClaimReason.NONE_FITS, _unfit(request, home, "No ticket fits", short))
+            return Wait(ClaimReason.NONE_FITS, _unfit(request, what, "No ticket fits", short))
         if judged.mismatch and not judged.some_suit:
-            unfit = _unfit(request, home, "No free ticket fits", judged.mismatch)
+            unfit = _unfit(request, what, "No free ticket fits", judged.mismatch)
             return Wait(ClaimReason.NONE_FITS, unfit, judged.is_crowded, judged.is_shared)
-        what = _words(request, home)
         if len(large) < len(there.sizes):
             what = f"{what} that are large enough"
         none_free = _none_free(request, what, is_shared=there.is_shared)
@@ -165,9 +196,9 @@ def _means_any(request: Request) -> bool:
     return not request.ticket and not request.group and not request.labels.requirements
 
 
-def _unfit(request: Request, home: str, none: str, mismatch: str) -> str:
+def _unfit(request: Request, what: str, none: str, mismatch: str) -> str:
     if request.ticket:
-        return f"Ticket {Key(home, request.ticket)} does not fit: {mismatch}."
+        return f"T{what[1:]} does not fit: {mismatch}."
     return f"{none}; nearest mismatch: {mismatch}."
 
 
