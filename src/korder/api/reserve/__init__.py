@@ -37,6 +37,7 @@ from korder.api.reserve.tickets import (
     Window as Window,
 )
 from korder.api.reserve.words import (
+    AVOIDED_ANNOTATION as AVOIDED_ANNOTATION,
     COMPONENT_LABEL as COMPONENT_LABEL,
     FALLBACK_AFTER_ANNOTATION as FALLBACK_AFTER_ANNOTATION,
     GROUP as GROUP,

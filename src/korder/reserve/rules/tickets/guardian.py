@@ -18,6 +18,7 @@ from korder.api.core import Pod
 from korder.api.meta import JSON, owner_reference
 from korder.api.quantity import Quantity
 from korder.api.reserve import (
+    AVOIDED_ANNOTATION,
     COMPONENT_LABEL,
     GUARDIAN_COMPONENT,
     GUARDIAN_GATE,
@@ -38,8 +39,6 @@ from korder.api.reserve import (
 from korder.reserve.rules.tickets import naming, usage
 
 GRACE_SECONDS = 1
-AVOIDED_ANNOTATION = "korder.dev/avoided-nodes"
-"""On a guardian: the cordoned nodes that it was kept from when it was made."""
 _NOBODY = 65535
 """The user that pause images run as."""
 _ALONE: Mapping[str, str] = {
