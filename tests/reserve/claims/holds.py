@@ -89,6 +89,11 @@ async def a_priority(cluster: Scene, name: str, value: int) -> None:
 
 async def keep(cluster: Scene, operation: str, *names: str) -> None:
     """Somebody else's policy that lets nobody change pods, or delete them; no names are all."""
+    await forbid(cluster, operation, "true", *names)
+
+
+async def forbid(cluster: Scene, operation: str, what: str, *names: str) -> None:
+    """Somebody else's policy that lets pods not be changed in a certain way, which a CEL expression names."""
     rule: JSON = {
         "apiGroups": [""],
         "apiVersions": ["v1"],
@@ -96,7 +101,7 @@ async def keep(cluster: Scene, operation: str, *names: str) -> None:
         "resources": ["pods"],
         "resourceNames": [*names],
     }
-    validations: JSON = [{"expression": "false", "message": "stays as it is"}]
+    validations: JSON = [{"expression": f"!({what})", "message": "stays as it is"}]
     policy: JSON = {"matchConstraints": {"resourceRules": [rule]}, "validations": validations}
     binding: JSON = {"policyName": "keep", "validationActions": ["Deny"]}
     known = await served.discover(cluster.client)

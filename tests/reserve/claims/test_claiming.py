@@ -42,6 +42,18 @@ def told(pod: Builder[Pod], reason: str, message: str, status: str = "False") ->
     return pod.but({"status": {"conditions": [condition]}})
 
 
+def refused(pod: Builder[Pod], message: str, seconds_ago: int) -> Builder[Pod]:
+    """A pod that the server did not let go, with a ticket or without."""
+    condition: JSON = {
+        "type": "korder.dev/TicketBound",
+        "status": "False",
+        "reason": "ChangeRefused",
+        "message": message,
+        "lastTransitionTime": (NOW - timedelta(seconds=seconds_ago)).isoformat(),
+    }
+    return pod.but({"status": {"conditions": [condition]}})
+
+
 def free_ticket() -> Builder[Ticket]:
     return (
         a_ticket("t")
@@ -229,6 +241,64 @@ def test_a_pod_that_waits_is_not_written_to_when_others_take_tickets_that_do_not
 def test_a_patient_pod_is_looked_at_when_its_patience_ends() -> None:
     plan = decide(waiting(order="gold", fallback_after="15s"))
     assert plan.wake_at == NOW + timedelta(seconds=5)
+
+
+TIED = "The pod cannot be tied to node node-1: no."
+STAYS = "The pod cannot be let go: no."
+GONE = "let go, gates left: []"
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected", "wakes"),
+    [
+        pytest.param(
+            refused(waiting(required="true"), TIED, 5), "nothing", 15, id="required: a pause"
+        ),
+        pytest.param(
+            refused(waiting(ticket_request="t", fallback_after="15s"), TIED, 5),
+            "nothing",
+            5,
+            id="still patient: a pause that its time may end",
+        ),
+        pytest.param(
+            refused(waiting(ticket_request="t", fallback_after="40s"), TIED, 5),
+            "nothing",
+            15,
+            id="very patient: it will claim again before",
+        ),
+        pytest.param(
+            refused(waiting(ticket_request="t", fallback_after="10s"), TIED, 5),
+            GONE,
+            15,
+            id="out of patience: it goes before the pause is over",
+        ),
+        pytest.param(
+            refused(waiting(ticket_request="t"), TIED, 30),
+            GONE,
+            None,
+            id="and does not claim again",
+        ),
+        pytest.param(
+            refused(waiting(ticket_request="t"), STAYS, 5),
+            "nothing",
+            15,
+            id="it may not go either: a pause",
+        ),
+        pytest.param(
+            refused(waiting(ticket_request="t"), STAYS, 30),
+            GONE,
+            None,
+            id="it could not go either, and is tried again",
+        ),
+    ],
+)
+def test_a_pod_whose_change_was_refused(
+    pod: Builder[Pod], expected: str, wakes: int | None
+) -> None:
+    """S13: who only prefers a ticket is let go when its time is over, and nothing is tried in a hurry."""
+    plan = decide(pod, free_ticket())
+    assert outcome(plan) == expected
+    assert plan.wake_at == (None if wakes is None else NOW + timedelta(seconds=wakes))
 
 
 def test_the_event_of_a_fallback_says_why() -> None:

@@ -2,17 +2,19 @@
 
 from datetime import timedelta
 
-from tests.reserve.claims.holds import asking, bound, claiming, hold, keep, phase
+import pytest
+from tests.reserve.claims.holds import asking, bound, claiming, forbid, hold, keep, phase
 from tests.reserve.scene import Scene, scene
 
 from korder.api.core import EVENTS, PODS
 from korder.api.meta import JSON, Key
 from korder.api.reserve import TICKETS, TicketPhase
 from korder.kube import served
+from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import claimsteps
 from korder.runtime.clock import Clock
-from korder.testing.builders import a_ticket
+from korder.testing.builders import a_ticket, an_order
 
 
 async def test_a_pod_on_an_empty_node_gets_its_ticket_before_the_guardian_goes(
@@ -146,3 +148,58 @@ async def test_a_pod_that_may_not_be_tied_to_its_node_is_told_so_and_holds_nobod
         await let_change(cluster)
         await bound(cluster, "kept")
         await phase(cluster, "a", TicketPhase.CLAIMED)
+
+
+PIN = "has(object.spec.affinity) && !has(oldObject.spec.affinity)"
+"""What somebody else's policy looks for that lets no pod be tied to a node."""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seconds"),
+    [
+        pytest.param({"korder.dev/fallback-after": "30s"}, 30, id="when its time is over"),
+        pytest.param({"korder.dev/order": "gold"}, 0, id="at once"),
+    ],
+)
+async def test_a_pod_that_may_not_be_tied_and_only_prefers_a_ticket_goes_without(
+    clock: Clock, wanted: dict[str, str], seconds: int
+) -> None:
+    """S13: however often its claims are refused; to be let go is less than to be tied, and may be allowed."""
+    async with scene(clock, Orders, Tickets, claiming, nodes=1) as cluster:
+        await forbid(cluster, "UPDATE", PIN)
+        await cluster.put(an_order("gold"))
+        await cluster.pass_time(5)
+        await cluster.put(asking("web", wanted).requesting(cpu="100m"))
+        web = await bound(cluster, "web")
+        born = web.metadata.creation_timestamp
+        assert born is not None
+        late = clock.now() - born - timedelta(seconds=seconds)
+        assert timedelta() <= late <= timedelta(seconds=2)
+        assert "korder.dev/ticket-claimed" not in web.metadata.annotations
+        (ticket,) = await cluster.all(TICKETS)
+        await phase(cluster, ticket.metadata.name, TicketPhase.RESERVED)
+        (event,) = [e for e in await cluster.all(EVENTS) if e.reason == "FellBack"]
+        assert event.note.startswith(
+            "Scheduled without a ticket: The pod cannot be tied to node node-1: "
+        )
+
+
+async def test_a_pod_that_may_not_go_at_all_is_tried_ever_later(clock: Clock) -> None:
+    """S13: its time is over, so it claims no more, and to let it go is tried as seldom as a claim would be."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await keep(cluster, "UPDATE", "kept")
+        await cluster.put(a_ticket("t"))
+        await phase(cluster, "t", TicketPhase.RESERVED)
+        await cluster.put(
+            asking("kept", {"korder.dev/fallback-after": "30s"}).requesting(cpu="100m")
+        )
+        await cluster.pass_time(600)
+        events = [e for e in await cluster.all(EVENTS) if e.regarding.name == "kept"]
+        tries = sum(e.series.count if e.series else 1 for e in events)
+        assert 4 <= tries <= 9
+        (claims,) = [e for e in await cluster.all(EVENTS) if e.reason == "Claiming"]
+        assert (claims.series.count if claims.series else 1) <= 2
+        await let_change(cluster)
+        await bound(cluster, "kept")
+        ticket = await phase(cluster, "t", TicketPhase.RESERVED)
+        assert not ticket.status.claimed_pod

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from korder.api.core import PODS, Pod
+from korder.api.core import PODS, Pod, ReportedCondition
 from korder.api.meta import key_of
 from korder.api.plan import EventType, Notice, Plan, Step
 from korder.api.reserve import SCHEDULING_GATE, TICKETS, ClaimReason, Reason
-from korder.reserve.rules.claims import choosing, claimsteps
+from korder.reserve.rules.claims import choosing, claimsteps, givingback
 from korder.reserve.rules.claims.choosing import Match
 from korder.reserve.rules.claims.requests import InvalidRequest, Request, request_of
 from korder.reserve.rules.claims.seeking import Market, Seeker
@@ -28,6 +28,7 @@ REFUSED_SECONDS = 20.0
 LONGEST_REFUSED_SECONDS = 300.0
 """The longest such pause of a pod that may not go: the older the pod, the longer, because each try puts the room at risk."""
 _UNDONE = Wait(Reason.CLAIM_UNDONE, "The hand-over was undone; the pod looks for another ticket.")
+_OVER = "Its time to wait for one is over."
 _UNASKED = Wait(ClaimReason.NO_TICKET, "The pod asks for no ticket.")
 
 
@@ -107,10 +108,8 @@ def _sort(pod: Pod, this: _Round) -> None:
     last = claimsteps.told(pod)
     if pod.status.nominated_node_name or (last is not None and last.status == "True"):
         this.wait(pod, _UNDONE)
-    elif (again_at := _refused_until(pod)) is not None and again_at > this.now and last is not None:
-        this.wake_at.append(again_at)
-        if last.reason == Reason.GUARDIAN_REFUSED:
-            _hold_or_let_go(pod, request, Wait(Reason.GUARDIAN_REFUSED, last.message), this)
+    elif last is not None and _is_settled_by(last, pod, request, this):
+        return
     elif not request.asks:
         this.let_go(pod, _UNASKED.message)
     elif not claimsteps.is_last_gate(pod):
@@ -119,13 +118,36 @@ def _sort(pod: Pod, this: _Round) -> None:
         this.seekers.append(Seeker(pod, request))
 
 
+def _is_settled_by(last: ReportedCondition, pod: Pod, request: Request, this: _Round) -> bool:
+    """Says whether a pod whose last try was refused claims nothing now: it pauses, or its time is over and it goes without.
+
+    After it was not even let go, nothing is tried before the pause is over.
+    """
+    again_at = _refused_until(pod, last)
+    if again_at is None:
+        return False
+    pauses, may_not_go = again_at > this.now, givingback.may_not_go(last)
+    if pauses:
+        this.wake_at.append(again_at)
+    if pauses and may_not_go:
+        return True
+    if not request.asks or request.required:
+        return pauses
+    ends = _ends(pod, request, this)
+    is_over = ends <= this.now
+    if is_over:
+        this.let_go(pod, _OVER if may_not_go else last.message)
+    else:
+        this.wake_at.append(ends)
+    return pauses or is_over
+
+
 def _hold_or_let_go(
     pod: Pod, request: Request, wait: Wait, this: _Round, *, at_once: bool = True
 ) -> None:
     """Lets a pod wait that requires a ticket, or that prefers one and has still time."""
     patient = request.fallback_after > timedelta()
-    since = pod.metadata.creation_timestamp or this.now
-    ends = since + request.fallback_after
+    ends = _ends(pod, request, this)
     if request.required or (not patient and not at_once):
         this.wait(pod, wait)
     elif ends > this.now:
@@ -135,12 +157,17 @@ def _hold_or_let_go(
         this.let_go(pod, wait.message)
 
 
-def _refused_until(pod: Pod) -> datetime | None:
+def _ends(pod: Pod, request: Request, this: _Round) -> datetime:
+    """When a pod that only prefers a ticket goes without."""
+    return (pod.metadata.creation_timestamp or this.now) + request.fallback_after
+
+
+def _refused_until(pod: Pod, last: ReportedCondition) -> datetime | None:
     """When a pod may claim again whose last claim ended with a refusal."""
-    last, born = claimsteps.told(pod), pod.metadata.creation_timestamp
-    if last is None or last.last_transition_time is None:
+    at, born = last.last_transition_time, pod.metadata.creation_timestamp
+    if at is None:
         return None
-    at, least = last.last_transition_time, timedelta(seconds=REFUSED_SECONDS)
+    least = timedelta(seconds=REFUSED_SECONDS)
     if last.reason == ClaimReason.CHANGE_REFUSED:
         return at + min(max(at - (born or at), least), timedelta(seconds=LONGEST_REFUSED_SECONDS))
     return at + least if last.reason == Reason.GUARDIAN_REFUSED else None

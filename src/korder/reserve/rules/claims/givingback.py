@@ -1,15 +1,18 @@
 """Claims that end while our gate still holds the pod: the ticket says why, and the pod looks for another one.
 
-`handover` and the controllers call it. A pod to which nothing has been promised yet need not be told; what becomes of the ticket is written last.
+`handover` and the controllers call it. A pod to which nothing has been promised yet need not be told; what becomes of the ticket is written
+last. `claiming` asks which refusal a pod was told of: one that may not be tied to a node may still go without a ticket.
 """
 
 from datetime import datetime
 
-from korder.api.core import PODS, Pod
+from korder.api.core import PODS, Pod, ReportedCondition
 from korder.api.plan import EventType, Notice, Plan
 from korder.api.reserve import ClaimReason, Reason
 from korder.reserve.rules.claims import claimsteps, endings
 from korder.reserve.rules.claims.members import Member, beginning, is_marked
+
+_STAYS = "The pod cannot be let go: "
 
 
 def late(member: Member, pod: Pod, now: datetime) -> Plan:
@@ -38,17 +41,26 @@ def refused(member: Member, message: str, now: datetime) -> Plan:
 
 
 def kept_back(member: Member, pod: Pod, message: str, now: datetime) -> Plan:
-    """The server does not let the pod go, because of somebody else's rule."""
-    given, ending = unchanged(pod, message, now), endings.kept_back(member, message, now)
+    """The server does not let the pod be tied to its node, because of somebody else's rule."""
+    words = f"The pod cannot be tied to node {member.ticket.status.node_name}: {message}"
+    given, ending = _unchanged(pod, words, now), endings.kept_back(member, message, now)
     return Plan((*given.stages, *ending.stages), (*given.notices, *ending.notices))
 
 
 def unchanged(pod: Pod, message: str, now: datetime) -> Plan:
-    """Tells a pod that the server does not let it go, with a ticket or without."""
-    why = f"The pod cannot be let go: {message}"
+    """Tells a pod that the server does not even let it go without a ticket."""
+    return _unchanged(pod, f"{_STAYS}{message}", now)
+
+
+def may_not_go(told: ReportedCondition) -> bool:
+    """Says whether a pod was last told that it may not even go without a ticket."""
+    return told.reason == ClaimReason.CHANGE_REFUSED and told.message.startswith(_STAYS)
+
+
+def _unchanged(pod: Pod, words: str, now: datetime) -> Plan:
     reason = ClaimReason.CHANGE_REFUSED
-    step = claimsteps.tell(pod, reason, why, now, afresh=True)
-    notice = Notice(PODS, pod, reason, why, EventType.WARNING, "Waiting", step)
+    step = claimsteps.tell(pod, reason, words, now, afresh=True)
+    notice = Notice(PODS, pod, reason, words, EventType.WARNING, "Waiting", step)
     return Plan().then(step).tell(notice)
 
 
