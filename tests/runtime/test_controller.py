@@ -11,12 +11,13 @@ from structlog.testing import capture_logs
 
 from korder.api import codec
 from korder.api.core import CONFIG_MAPS, NAMESPACES, PODS, ConfigMap
-from korder.api.meta import Key, key_of, owner_reference
+from korder.api.meta import JSON, Key, key_of, owner_reference
 from korder.api.plan import NOTHING, Create, Delete, Notice, Patch, Plan, Post, Step
 from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule, writes
 from korder.kube.client import Client
 from korder.kube.errors import ApiError, NotFound
 from korder.runtime.clock import VirtualClock
+from korder.runtime.controller import Refused
 from korder.runtime.manager import Manager, Settings
 from korder.runtime.store import by_owner
 from korder.testing.embedded import embedded_server
@@ -437,3 +438,82 @@ async def test_a_refusal_is_answered_by_the_controller_if_it_wants_to(answers: b
                 await client.get(CONFIG_MAPS, Key("default", "told"))
     assert answers == (len(tries) == 3)
     assert answers == ("warning" not in {entry["log_level"] for entry in logged})
+
+
+@asynccontextmanager
+async def refusing(turn: Turn, refused: Refused) -> AsyncIterator[Client]:
+    """A controller that looks at namespaces, on a server that says no."""
+    clock, rng, stop = VirtualClock(), random.Random(1), asyncio.Event()
+    async with embedded_server(clock) as server, asyncio.TaskGroup() as group:
+        client = server.client()
+        manager = Manager(client, Settings(identity="one"), clock=clock, rng=rng)
+        controller = manager.controller("test", turn, refused=refused)
+        controller.follow(manager.informers.of(NAMESPACES))
+        group.create_task(manager.run(stop))
+        try:
+            yield client
+        finally:
+            stop.set()
+
+
+def a_map(name: str) -> Create:
+    return Create(CONFIG_MAPS, {"metadata": {"name": name, "namespace": "default"}})
+
+
+def name_of(step: Step) -> str:
+    assert isinstance(step, Create)
+    return codec.convert(step.body, CONFIG_MAPS.model).metadata.name
+
+
+@pytest.mark.parametrize(
+    ("others", "turns"),
+    [
+        pytest.param((), 1, id="refusals only"),
+        pytest.param((a_map("kube-root-ca.crt"),) * 2, 2, id="a conflict comes again all the same"),
+        pytest.param((a_map("Nobody"),), 2, id="so does a refusal that nobody answers"),
+    ],
+)
+async def test_all_refusals_of_a_stage_are_answered_in_one_turn(
+    others: tuple[Step, ...], turns: int
+) -> None:
+    """Each of many that are refused costs one try, and not as many as there are others."""
+    looks: list[datetime] = []
+
+    def turn(key: Key, now: datetime) -> Plan:
+        if key.name != "default":
+            return NOTHING
+        looks.append(now)
+        bad = (a_map(f"No-{n}") for n in range(40))
+        return Plan().then(*bad, *others) if len(looks) == 1 else NOTHING
+
+    def refused(_: Key, step: Step, __: ApiError, ___: datetime) -> Plan | None:
+        name = name_of(step)
+        return None if name == "Nobody" else Plan().then(a_map(f"told-{name.lower()}"))
+
+    async with refusing(turn, refused) as client:
+        await asyncio.sleep(5)
+        names = {each.metadata.name for each in (await client.list(CONFIG_MAPS, "default")).items}
+    assert {f"told-no-{n}" for n in range(40)} <= names
+    assert len(looks) == turns
+
+
+async def test_of_several_answers_about_one_object_the_first_is_enough() -> None:
+    """An order that makes many tickets says once that they are refused."""
+    looks: list[datetime] = []
+
+    def turn(key: Key, now: datetime) -> Plan:
+        if key.name != "default":
+            return NOTHING
+        looks.append(now)
+        return Plan().then(a_map("No-1"), a_map("No-2")) if len(looks) == 1 else NOTHING
+
+    def refused(_: Key, step: Step, __: ApiError, ___: datetime) -> Plan | None:
+        body: JSON = {"metadata": {"annotations": {"refused": name_of(step)}}}
+        return Plan().then(Patch(CONFIG_MAPS, Key("default", "book"), body))
+
+    async with refusing(turn, refused) as client:
+        await client.create(CONFIG_MAPS, a_map("book").body)
+        await asyncio.sleep(5)
+        book = await client.get(CONFIG_MAPS, Key("default", "book"))
+    assert book.metadata.annotations == {"refused": "No-1"}
+    assert len(looks) == 1

@@ -8,7 +8,7 @@ A refusal is an answer too: a controller that wants to tell people about it says
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 import structlog
 
 from korder.api.meta import JSON, HasMetadata, Key, key_of
-from korder.api.plan import Create, Delete, Notice, Patch, Plan, Post, Step
+from korder.api.plan import AnyKind, Create, Delete, Notice, Patch, Plan, Post, Step
 from korder.kube.client import Client
 from korder.kube.errors import (
     AlreadyExists,
@@ -46,11 +46,13 @@ from korder.runtime.store import Change
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T", bound=HasMetadata)
+Item = TypeVar("Item")
 Turn = Callable[[Key, datetime], Plan | Awaitable[Plan]]
 Keys = Callable[[T], Iterable[Key]]
 Refused = Callable[[Key, Step, ApiError, datetime], Plan | None]
-"""What to do instead when the server has said no to a step; None leaves it to the runtime, which tries the turn again."""
+"""What to do instead when the server has said no to a step, asked for each; None leaves it to the runtime, which tries the turn again."""
 
+_Target = tuple[AnyKind, Key]
 _COME_AGAIN = (Conflict, AlreadyExists, NotFound, NamespaceEnds, UnknownOutcome)
 _REFUSALS = (BadRequest, Forbidden, Invalid, RequestEntityTooLarge, WebhookFailed)
 """A no to what was asked for; all others are about the moment and pass."""
@@ -169,68 +171,78 @@ class Controller:
     async def _act(self, key: Key) -> str:
         decided = self._turn(key, self._clock.now())
         plan = decided if isinstance(decided, Plan) else await decided
-        failure = await self._carry_out(key, plan)
-        if failure is None:
-            return "success"
-        answer = self._answer_to(key, failure)
-        failure = await self._carry_out(key, answer)
-        if failure is not None:
-            raise failure.error
-        return "refused"
+        failures = await self._carry_out(key, plan)
+        answers, left = self._answers_to(key, failures)
 
-    def _answer_to(self, key: Key, failure: "_Failure") -> Plan:
-        """What the controller does about a refusal; whatever it does not answer is raised."""
-        plan, (step, error) = None, failure
-        if self._refused and isinstance(error, _REFUSALS) and not isinstance(error, NamespaceEnds):
-            plan = self._refused(key, step, error, self._clock.now())
-        if plan is None:
-            raise error
-        return plan
+        async def answer(plan: Plan) -> None:
+            left.extend(await self._carry_out(key, plan))
 
-    async def _carry_out(self, key: Key, plan: Plan) -> "_Failure | None":
+        await _side_by_side(answers, answer)
+        if left:
+            raise left[0].error
+        self.queue.forget(key)
+        return "refused" if failures else "success"
+
+    def _answers_to(
+        self, key: Key, failures: "list[_Failure]"
+    ) -> "tuple[list[Plan], list[_Failure]]":
+        """What the controller does about the refusals of a stage, and all else that has failed.
+
+        Of several answers that write the same object the first is enough: the others would not know of it.
+        """
+        answers, left, answered = list[Plan](), list[_Failure](), set[_Target]()
+        for failure in failures:
+            plan = self._answer_to(key, failure)
+            if plan is None:
+                left.append(failure)
+            elif answered.isdisjoint(targets := _targets(plan)):
+                answered |= targets
+                answers.append(plan)
+        return answers, left
+
+    def _answer_to(self, key: Key, failure: "_Failure") -> Plan | None:
+        step, error = failure
+        if self._refused is None or isinstance(error, NamespaceEnds):
+            return None
+        now = self._clock.now()
+        return self._refused(key, step, error, now) if isinstance(error, _REFUSALS) else None
+
+    async def _carry_out(self, key: Key, plan: Plan) -> "list[_Failure]":
         """Does what a plan says, up to the first stage with a failure, and tells of what was done.
 
         What is due later stays due: the pause after a failure is no reason to be late for it.
         """
         done: set[int] = set()
         for stage in plan.stages:
-            failure = await self._apply(stage, done)
-            if failure is not None:
+            failures = await self._apply(stage, done)
+            if failures:
                 self._tell(notice for notice in plan.notices if id(notice.after) in done)
                 if plan.wake_at is not None and plan.wake_at > self._clock.now():
                     self.queue.add_at(key, plan.wake_at)
-                return failure
+                return failures
         self._tell(plan.notices)
-        self.queue.forget(key)
         if plan.wake_at is not None:
             self.queue.add_at(key, plan.wake_at)
-        return None
+        return []
 
     def _tell(self, notices: Iterable[Notice]) -> None:
         for notice in notices:
             self._recorder.record(notice)
 
-    async def _apply(self, stage: tuple[Step, ...], done: set[int]) -> "_Failure | None":
-        """Applies a stage and notes which steps were done; every step is tried, the first failure is told afterwards."""
-        remaining = iter(stage)
+    async def _apply(self, stage: tuple[Step, ...], done: set[int]) -> "list[_Failure]":
+        """Applies a stage and notes which steps were done; every step is tried, failures are told afterwards."""
         failures: list[_Failure] = []
 
-        async def lane() -> None:
-            for step in remaining:
-                try:
-                    await self._step(step)
-                except KubeError as error:
-                    failures.append(_Failure(step, error))
-                else:
-                    done.add(id(step))
+        async def attempt(step: Step) -> None:
+            try:
+                await self._step(step)
+            except KubeError as error:
+                failures.append(_Failure(step, error))
+            else:
+                done.add(id(step))
 
-        if len(stage) == 1:
-            await lane()
-        else:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(_LANES, len(stage))):
-                    group.create_task(lane())
-        return failures[0] if failures else None
+        await _side_by_side(stage, attempt)
+        return failures
 
     async def _step(self, step: Step) -> None:
         verb = type(step).__name__.lower()
@@ -295,6 +307,28 @@ class Controller:
         except NotFound:
             return True
         return found.metadata.uid != step.uid
+
+
+async def _side_by_side(items: Sequence[Item], do: Callable[[Item], Awaitable[None]]) -> None:
+    """Does something with all items, with a few of them at a time."""
+    remaining = iter(items)
+
+    async def lane() -> None:
+        for item in remaining:
+            await do(item)
+
+    if len(items) <= 1:
+        await lane()
+        return
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(_LANES, len(items))):
+            group.create_task(lane())
+
+
+def _targets(plan: Plan) -> set[_Target]:
+    """The objects that a plan changes."""
+    steps = (step for stage in plan.stages for step in stage)
+    return {(step.kind, step.key) for step in steps if not isinstance(step, Create)}
 
 
 def _we_are_cancelled(error: BaseException) -> bool:

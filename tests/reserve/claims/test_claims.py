@@ -14,6 +14,7 @@ from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import claimsteps
 from korder.runtime.clock import Clock
+from korder.runtime.manager import Manager
 from korder.testing.builders import a_ticket, an_order
 
 
@@ -203,3 +204,20 @@ async def test_a_pod_that_may_not_go_at_all_is_tried_ever_later(clock: Clock) ->
         await bound(cluster, "kept")
         ticket = await phase(cluster, "t", TicketPhase.RESERVED)
         assert not ticket.status.claimed_pod
+
+
+async def test_many_pods_that_may_not_go_are_each_tried_once(clock: Clock) -> None:
+    """S13: forty refusals are forty, and not as many for each of the forty pods."""
+    managers: list[Manager] = []
+    async with scene(clock, claiming, managers.append, nodes=1) as cluster:
+        await keep(cluster, "UPDATE")
+        wanted = {"korder.dev/order": "none", "korder.dev/fallback-after": "10s"}
+        for number in range(40):
+            await cluster.client.create(PODS, asking(f"web{number}", wanted).json)
+        await cluster.pass_time(15)
+        told = [claimsteps.told(pod) for pod in await cluster.all(PODS)]
+        assert [each.reason for each in told if each is not None] == ["ChangeRefused"] * 40
+        lines = managers[0].metrics.render().decode().splitlines()
+        patches = [line for line in lines if 'controller="claims"' in line and "patch" in line]
+        (tries,) = [line for line in patches if 'outcome="Invalid"' in line and "_total" in line]
+        assert float(tries.split()[-1]) == 40

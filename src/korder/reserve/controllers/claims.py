@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import HasMetadata, Key
-from korder.api.plan import NOTHING, Plan, Step
+from korder.api.plan import NOTHING, Patch, Plan, Step
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
 from korder.kube.errors import ApiError
 from korder.reserve.rules.claims import claiming, claimsteps, givingback, seeking
@@ -84,12 +84,12 @@ class Claims:
         )
         return claiming.plan(waiting, market)
 
-    def _refused(self, key: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
+    def _refused(self, _: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
         """Tells a pod that it may not even go without a ticket."""
-        for pod in self._pods.reader.where(_SOUGHT, key.name):
-            if claimsteps.lets_go(step, pod):
-                return givingback.unchanged(pod, error.message, now)
-        return None
+        pod = self._pods.reader.get(step.key) if isinstance(step, Patch) else None
+        if pod is None or not claimsteps.lets_go(step, pod):
+            return None
+        return givingback.unchanged(pod, error.message, now)
 
     def _stock(self, namespace: str) -> Stock:
         """What there is in a namespace, as the indexes have it."""
