@@ -404,3 +404,52 @@ async def test_a_ticket_that_is_deleted_in_the_middle_of_a_hand_over_goes_when_t
         await cluster.gone(TICKETS, "t")
         await cluster.pass_time(5)
         assert [pod.metadata.name for pod in await cluster.all(PODS)] == ["web"]
+
+
+@pytest.mark.parametrize("by_controller", [True, False], ids=["of a controller", "bare"])
+async def test_a_pod_is_not_forgotten_when_the_namespace_of_its_ticket_ends_in_the_middle(
+    clock: Clock, by_controller: bool
+) -> None:
+    """Rules 9 and 13: it is tied to a node by then and never bound; the namespace waits a minute at most."""
+    async with scene(clock, Orders, Tickets, claiming, nodes=1) as cluster:
+        await cluster.client.create(NAMESPACES, {"metadata": {"name": "pool"}})
+        spec: JSON = {"owners": [{"namespaces": ["default"]}]}
+        gold = an_order("gold").in_namespace("pool").but({"spec": {"template": {"spec": spec}}})
+        await cluster.put(gold)
+        await cluster.pass_time(5)
+        wanted = {"korder.dev/required": "true", "korder.dev/order": "pool/gold"}
+        pod = asking("web", wanted).requesting(cpu="100m").labelled({"app": "web"})
+        pod = pod.but({"spec": {"schedulerName": "nobody"}})
+        if by_controller:
+            await cluster.client.create(REPLICA_SETS, a_set(pod))
+        else:
+            await cluster.put(pod)
+        await cluster.pass_time(5)
+        (first,) = await cluster.all(PODS, "default")
+        assert not claimsteps.is_gated(first)
+        await cluster.delete(NAMESPACES, "pool")
+        began = clock.now()
+        await cluster.gone(NAMESPACES, "pool")
+        assert clock.now() - began < timedelta(seconds=70)
+        await cluster.pass_time(5)
+        (last,) = await cluster.all(PODS, "default")
+        assert (last.metadata.uid != first.metadata.uid) == by_controller
+        told = claimsteps.told(last)
+        assert told is not None
+        assert (told.status, told.reason) == (
+            "False",
+            "NoTicket" if by_controller else "NeverBound",
+        )
+        (event,) = [e for e in await cluster.all(EVENTS, "default") if e.reason == "NeverBound"]
+        assert event.regarding.name == first.metadata.name
+
+
+def a_set(pod: Builder[Pod]) -> dict[str, JSON]:
+    """A ReplicaSet of one such pod."""
+    template = pod.but({"metadata": {"name": None}}).json
+    spec: JSON = {
+        "replicas": 1,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": template["metadata"], "spec": template["spec"]},
+    }
+    return {"metadata": {"name": "web", "namespace": "default"}, "spec": spec}

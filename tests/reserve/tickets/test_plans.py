@@ -218,6 +218,17 @@ def test_in_a_namespace_that_ends_nothing_is_made_and_finalizers_go_rule_13() ->
     assert step.body == {"metadata": {"finalizers": []}}
 
 
+@pytest.mark.parametrize(("namespace", "waits"), [("default", False), ("team", True)])
+def test_only_a_hand_over_to_a_namespace_that_stays_comes_to_its_end_first(
+    namespace: str, waits: bool
+) -> None:
+    """Rules 2 and 13: a pod that is tied to a node has to hear what becomes of it, unless it ends as well."""
+    owner: JSON = {"namespace": namespace, "name": "web", "uid": "uid-web"}
+    claiming = a_known_ticket("Claiming", claimedBy=owner).deleted_at(NOW)
+    plan = decide(claiming, a_guardian(), namespace_ends=True)
+    assert (plan == NOTHING) == waits
+
+
 def test_a_guardian_that_does_not_go_is_removed_by_force_after_a_while() -> None:
     ended = a_known_ticket("Released", finishedTime=instant.render(NOW))
     assert decide(ended, a_guardian().deleted_at(NOW)) == Plan().wake(NOW + FORCE_AFTER)

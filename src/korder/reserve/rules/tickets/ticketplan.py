@@ -84,14 +84,23 @@ def _deletion(picture: Picture, now: datetime) -> Plan:
     ticket = picture.ticket
     if TICKET_FINALIZER not in ticket.metadata.finalizers:
         return NOTHING
-    if not picture.namespace_ends:
-        if ticket.status.phase is TicketPhase.CLAIMING:
-            return NOTHING
-        if picture.guardians:
-            return picture.dismissal(picture.guardians, now)
+    if _is_handed_over(picture):
+        return NOTHING
+    if picture.guardians and not picture.namespace_ends:
+        return picture.dismissal(picture.guardians, now)
     others = tuple(each for each in ticket.metadata.finalizers if each != TICKET_FINALIZER)
     gone = Notice(TICKETS, ticket, "Deleted", "the ticket is gone and holds nothing any more")
     return Plan().then(_finalizers(ticket, others)).tell(gone)
+
+
+def _is_handed_over(picture: Picture) -> bool:
+    """Says whether a pod may already be tied to the room and has to hear how its hand-over ends (rule 2).
+
+    Where the namespace ends finalizers go at once (rule 13), but for a pod of another one, which stays.
+    """
+    ticket, owner = picture.ticket, picture.ticket.status.claimed_by
+    stays = owner is not None and owner.namespace != ticket.metadata.namespace
+    return ticket.status.phase is TicketPhase.CLAIMING and (stays or not picture.namespace_ends)
 
 
 def _aftermath(picture: Picture, now: datetime) -> Plan:
