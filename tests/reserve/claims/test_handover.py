@@ -209,6 +209,13 @@ def test_the_next_step(
     assert told(decide(*members, there=there)) == steps
 
 
+def test_a_batch_that_only_waited_for_somebody_elses_promise_is_looked_at_at_once() -> None:
+    """Nobody else tells of a promise that was taken back; what it waited for until then was its deadline."""
+    ready = member(claiming("t"), marked(gated()))
+    assert decide(ready, there=(*FULL, returning())).wake_at == NOW
+    assert told(decide(ready, there=FULL)) == [["open web"]]
+
+
 def shared(cpu: str = "2") -> Builder[Ticket]:
     requests: JSON = {"cpu": cpu}
     return claiming("t").but({"spec": {"allocateOnce": False, "resources": {"requests": requests}}})

@@ -280,6 +280,31 @@ async def test_a_pod_gets_its_room_while_another_one_leaves_the_same_node(clock:
         await in_peace(cluster)
 
 
+async def test_a_promise_that_comes_late_does_not_hold_a_batch_up(clock: Clock) -> None:
+    """S11 and rule 10: it is taken back, and then the batch goes on at once."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        await reserve(cluster, of("a", cpu="2", afterUse="Reserve"))
+        stays: JSON = {"metadata": {"finalizers": ["example.com/stays"]}}
+        await cluster.put(asking("old").requesting(cpu="2").but(stays))
+        await phase(cluster, "a", TicketPhase.CLAIMED)
+        await reserve(cluster, of("b", cpu="2"))
+        await cluster.delete(PODS, "old")
+        await cluster.until(PODS, "korder-guardian-a", lambda g: bool(g.status.nominated_node_name))
+        await cluster.edit(PODS, "korder-guardian-b", stays)
+        await cluster.put(asking("new").requesting(cpu="2"))
+        await cluster.until(PODS, "new", members.is_marked)
+        promise: JSON = {"status": {"nominatedNodeName": "node-1"}}
+        key = Key("default", "korder-guardian-a")
+        await cluster.client.patch(PODS, key, promise, subresource="status")
+        began = clock.now()
+        goes: JSON = {"metadata": {"finalizers": None}}
+        await cluster.edit(PODS, "korder-guardian-b", goes)
+        await bound(cluster, "new")
+        assert clock.now() - began < timedelta(seconds=5)
+        await cluster.edit(PODS, "old", goes)
+        await in_peace(cluster)
+
+
 async def test_a_pod_is_not_tied_to_a_node_that_is_cordoned_in_the_middle_of_its_hand_over(
     clock: Clock,
 ) -> None:

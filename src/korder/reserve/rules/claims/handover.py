@@ -167,12 +167,17 @@ class _Turn:
         return left
 
     def advance(self, members: Members) -> None:
-        """Takes a batch over the barrier once the last of its guardians is gone and nobody else is promised room."""
+        """Takes a batch over the barrier once the last of its guardians is gone and nobody else is promised room.
+
+        Nobody would tell us that a promise to others has been taken back, so we look again at once.
+        """
         strangers = [each for each in members if not self._is_known(*each)]
         standing = [each for member, _ in members for each in member.standing]
         self._mark(strangers)
         self._end_all(standing)
-        if not self._withdraw() and not standing and not strangers:
+        if self._withdraw():
+            self._wake_at.append(self._scene.now)
+        elif not standing and not strangers:
             for member, pod in members:
                 self._open(member, pod)
 
