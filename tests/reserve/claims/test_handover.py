@@ -22,10 +22,10 @@ from tests.reserve.claims.batches import (
 
 from korder.api import patch, resources
 from korder.api.core import PODS, Node, Pod
-from korder.api.meta import JSON
+from korder.api.meta import JSON, HasMetadata, Kind
 from korder.api.plan import Patch, Plan
 from korder.api.reserve import Ticket
-from korder.api.workloads import REPLICA_SETS, ReplicaSet
+from korder.api.workloads import JOBS, REPLICA_SETS, ReplicaSet
 from korder.reserve.rules.claims import members as membership
 from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.claims.scene import Settings
@@ -353,6 +353,38 @@ def test_a_stuck_pod_of_a_controller_comes_again(recreate: bool, steps: list[lis
     """Rule 9."""
     stuck = member(claiming("t", seconds=0), replica(opened(said="no zone")))
     assert told(decide(stuck, settings=Settings(recreate_stuck_pods=recreate))) == steps
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        pytest.param("Unschedulable", "no zone", id="the scheduler's own"),
+        pytest.param("SchedulingGated", "The scheduler did not bind it.", id="words from before"),
+        pytest.param("SchedulerError", "The scheduler did not bind it.", id="any other"),
+    ],
+)
+def test_only_what_the_scheduler_says_of_the_nodes_is_quoted(reason: str, said: str) -> None:
+    """Rule 9: a scheduler that never looked at the pod leaves the words of the gate behind."""
+    tried: JSON = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": reason,
+        "message": "no zone",
+    }
+    pod = opened().but({"status": {"conditions": [tried]}})
+    notice, _ = decide(member(claiming("t", seconds=0), pod)).notices
+    assert notice.note == f"The pod is tied to node node-1 without a ticket: {said}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "costs"), [(REPLICA_SETS, False), (JOBS, True)], ids=["ReplicaSet", "Job"]
+)
+def test_a_job_is_told_what_another_pod_costs_it(kind: Kind[HasMetadata], costs: bool) -> None:
+    """Rule 9: a pod that is deleted counts as one that failed, as `backoffLimit` sees it."""
+    pod = opened(said="no zone").owned_by(kind, a_pod("w").stored("uid-w").build())
+    notice, _ = decide(member(claiming("t", seconds=0), pod)).notices
+    words = ", which costs its Job one of its tries (backoffLimit)" if costs else ""
+    assert notice.note == f"Deleted so that its controller makes it again{words}: no zone"
 
 
 def test_what_is_told_belongs_to_the_step_that_does_it() -> None:

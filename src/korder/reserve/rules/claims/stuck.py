@@ -4,22 +4,24 @@
 controller to make it again; any other is told that it is stuck.
 """
 
-from korder.api import core, noderoom
+from korder.api import noderoom
 from korder.api.core import PODS, Pod
 from korder.api.meta import controller_of, key_of
 from korder.api.plan import Delete, EventType, Notice, Plan, Step
 from korder.api.reserve import Reason
+from korder.api.workloads import JOBS
 from korder.reserve.rules.claims import claimsteps, endings
 from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.claims.scene import Scene, age
+from korder.reserve.rules.tickets import picture
+
+_COST = ", which costs its Job one of its tries (backoffLimit)"
 
 
 def is_pushed_out(scene: Scene, pod: Pod) -> bool:
     """Says whether the scheduler has tried the pod, and the node has no room for it."""
-    tried = core.reported(pod.status.conditions, "PodScheduled")
     return (
-        tried is not None
-        and tried.reason == "Unschedulable"
+        bool(picture.unschedulable(pod))
         and not pod.status.nominated_node_name
         and bool(scene.room().lacks(noderoom.demand_of(pod)))
     )
@@ -31,17 +33,17 @@ def stolen(scene: Scene, member: Member, pod: Pod) -> Plan:
 
 
 def never_bound(scene: Scene, member: Member, pod: Pod) -> Plan:
-    """Ends the wait of a pod that was not bound in time, with what the scheduler last said about it."""
-    tried = core.reported(pod.status.conditions, "PodScheduled")
-    said = tried.message if tried is not None else ""
-    why = said or "The scheduler did not bind it."
+    """Ends the wait of a pod that was not bound in time, with what the scheduler said about it, if it has looked at it at all."""
+    why = picture.unschedulable(pod) or "The scheduler did not bind it."
     return _abandoned(scene, member, pod, Reason.NEVER_BOUND, why)
 
 
 def _abandoned(scene: Scene, member: Member, pod: Pod, reason: Reason, message: str) -> Plan:
-    meta = pod.metadata
-    if scene.settings.recreate_stuck_pods and controller_of(pod) is not None:
-        note = f"Deleted so that its controller makes it again: {message}"
+    meta, maker = pod.metadata, controller_of(pod)
+    if scene.settings.recreate_stuck_pods and maker is not None:
+        is_job = (maker.api_version, maker.kind) == (JOBS.api_version, JOBS.kind)
+        cost = _COST if is_job else ""
+        note = f"Deleted so that its controller makes it again{cost}: {message}"
         step: Step = Delete(PODS, key_of(pod), meta.uid, meta.resource_version)
     else:
         note = f"The pod is tied to node {scene.node} without a ticket: {message}"
