@@ -327,6 +327,49 @@ def test_what_is_told_belongs_to_the_step_that_does_it(
     assert notice.after is step
 
 
+LET_GO = told(waiting((), order="gold"), "NoTicketFree", "All are taken.")
+
+
+@pytest.mark.parametrize(
+    ("pod", "untold"),
+    [
+        pytest.param(LET_GO, True, id="it waited"),
+        pytest.param(waiting((), order="gold"), False, id="it was never told anything"),
+        pytest.param(
+            told(waiting((), order="gold"), "FellBack", "Scheduled ..."), False, id="it knows"
+        ),
+        pytest.param(
+            told(waiting(order="gold"), "NoTicketFree", "All are taken."), False, id="it waits"
+        ),
+        pytest.param(
+            told(waiting((), order="gold", ticket_claimed="t"), "NeverBound", "full"),
+            False,
+            id="it was tied to a node",
+        ),
+        pytest.param(
+            told(waiting((), order="gold"), "TicketClaimed", "Ticket ...", "True"),
+            False,
+            id="it has a ticket",
+        ),
+        pytest.param(LET_GO.deleted_at(NOW), False, id="it is on its way out"),
+        pytest.param(LET_GO.but({"status": {"phase": "Succeeded"}}), False, id="it has ended"),
+    ],
+)
+def test_a_pod_that_was_let_go_is_told_so_if_it_was_told_to_wait(
+    pod: Builder[Pod], untold: bool
+) -> None:
+    assert claiming.is_untold(pod.build()) == untold
+
+
+def test_to_be_told_costs_a_pod_nothing_that_the_scheduler_promised_it() -> None:
+    nominated = LET_GO.but({"status": {"nominatedNodeName": "node-2"}}).build()
+    ((step,),) = claiming.plan(
+        [], Market("default", [], [], lambda _: None, NOW), [nominated]
+    ).stages
+    assert isinstance(step, Patch)
+    assert "nominatedNodeName" not in cast("Mapping[str, Any]", step.body)["status"]
+
+
 @pytest.mark.parametrize(
     ("pod", "namespace"),
     [

@@ -78,6 +78,32 @@ async def test_a_pod_that_prefers_a_ticket_goes_without_at_once(clock: Clock) ->
         await bound(cluster, "web")
         assert clock.now() - began <= timedelta(seconds=1)
         assert await cluster.all(TICKETS) == []
+        await cluster.pass_time(5)
+        web = await cluster.client.get(PODS, Key("default", "web"))
+        assert claimsteps.told(web) is None
+
+
+@pytest.mark.parametrize("crash", [False, True], ids=["at once", "after a crash"])
+async def test_a_pod_that_was_told_what_it_waits_for_is_told_that_it_goes_without(
+    clock: Clock, crash: bool
+) -> None:
+    """S13: nobody who runs says that it waits, whoever let it go."""
+    async with scene(clock, claiming) as cluster:
+        await cluster.put(asking("web", {"korder.dev/fallback-after": "20s"}))
+        await cluster.pass_time(5)
+        if crash:
+            await cluster.end()
+            await cluster.edit(PODS, "web", {"spec": {"schedulingGates": None}})
+            await cluster.restart()
+        await bound(cluster, "web")
+        await cluster.pass_time(1)
+        told = claimsteps.told(await cluster.client.get(PODS, Key("default", "web")))
+        assert told is not None
+        assert (told.status, told.reason, told.message) == (
+            "False",
+            "FellBack",
+            "Scheduled without a ticket: There are no orders in namespace default.",
+        )
 
 
 async def test_a_pod_whose_change_is_refused_does_not_make_others_late(clock: Clock) -> None:
@@ -180,9 +206,13 @@ async def test_a_pod_that_may_not_be_tied_and_only_prefers_a_ticket_goes_without
         (ticket,) = await cluster.all(TICKETS)
         await phase(cluster, ticket.metadata.name, TicketPhase.RESERVED)
         (event,) = [e for e in await cluster.all(EVENTS) if e.reason == "FellBack"]
-        assert event.note.startswith(
-            "Scheduled without a ticket: The pod cannot be tied to node node-1: "
-        )
+        words = "Scheduled without a ticket: The pod cannot be tied to node node-1: "
+        assert event.note.startswith(words)
+        await cluster.pass_time(1)
+        told = claimsteps.told(await cluster.client.get(PODS, Key("default", "web")))
+        assert told is not None
+        assert told.reason == "FellBack"
+        assert told.message.startswith(words)
 
 
 async def test_a_pod_that_may_not_go_at_all_is_tried_ever_later(clock: Clock) -> None:
@@ -204,6 +234,10 @@ async def test_a_pod_that_may_not_go_at_all_is_tried_ever_later(clock: Clock) ->
         await bound(cluster, "kept")
         ticket = await phase(cluster, "t", TicketPhase.RESERVED)
         assert not ticket.status.claimed_pod
+        await cluster.pass_time(1)
+        told = claimsteps.told(await cluster.client.get(PODS, Key("default", "kept")))
+        assert told is not None
+        assert told.message == "Scheduled without a ticket: Its time to wait for one is over."
 
 
 async def test_many_pods_that_may_not_go_are_each_tried_once(clock: Clock) -> None:

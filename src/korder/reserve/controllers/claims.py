@@ -28,6 +28,8 @@ HANDED_OVER = "handovers.node"
 EVERYWHERE = ""
 """Under this they are all listed in that index."""
 _SOUGHT = "claims.sought"
+_UNTOLD = "claims.untold"
+"""Index of pods: by namespace, those that went without a ticket and say that they wait."""
 _WAITING = "claims.waiting"
 _SHELVES = "claims.shelves"
 _KINDS = "claims.kinds"
@@ -51,6 +53,7 @@ class Claims:
         self._orders = manager.informers.of(ORDERS)
         self._nodes = manager.informers.of(NODES)
         self._pods.add_index(_SOUGHT, _sought)
+        self._pods.add_index(_UNTOLD, _untold)
         self._pods.add_index(_WAITING, lambda pod: ("",) if any(_sought(pod)) else ())
         self._pods.add_index(BY_NODE, by_node)
         self._tickets.add_index(BY_NAMESPACE, by_namespace)
@@ -61,18 +64,14 @@ class Claims:
         self._tickets.add_index(_CLAIMING, _claiming)
         self._orders.add_index(BY_NAMESPACE, by_namespace)
         self._controller = manager.controller("claims", self._turn, refused=self._refused)
-        self._controller.follow(self._pods, lambda pod: map(_key, _sought(pod)))
+        self._controller.follow(self._pods, lambda pod: map(_key, (*_sought(pod), *_untold(pod))))
         self._controller.follow(self._tickets, _home)
         self._controller.follow(self._orders, _home)
         self._nodes.on_change(self._node_changed)
 
     def _turn(self, key: Key, now: datetime) -> Plan:
-        waiting = [
-            pod
-            for pod in self._pods.reader.where(_SOUGHT, key.name)
-            if not self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
-        ]
-        if not waiting:
+        waiting, untold = self._without(_SOUGHT, key), self._without(_UNTOLD, key)
+        if not waiting and not untold:
             return NOTHING
         market = Market(
             key.name,
@@ -82,7 +81,15 @@ class Claims:
             now,
             self._stock(key.name),
         )
-        return claiming.plan(waiting, market)
+        return claiming.plan(waiting, market, untold)
+
+    def _without(self, index: str, key: Key) -> list[Pod]:
+        """The pods of an index that have no ticket and are not about to."""
+        return [
+            pod
+            for pod in self._pods.reader.where(index, key.name)
+            if not self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
+        ]
 
     def _refused(self, _: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
         """Tells a pod that it may not even go without a ticket."""
@@ -176,6 +183,10 @@ def _claiming(ticket: Ticket) -> Iterable[Hashable]:
 
 def _sought(pod: Pod) -> Iterable[str]:
     return filter(None, (claiming.sought_namespace(pod),))
+
+
+def _untold(pod: Pod) -> Iterable[str]:
+    return (pod.metadata.namespace,) if claiming.is_untold(pod) else ()
 
 
 def _key(namespace: str) -> Key:

@@ -1,7 +1,8 @@
 """What becomes of the pods that wait for tickets of one namespace: a claim, words why not, or leave to go without.
 
 `controllers.claims` gathers and calls `plan`; `choosing` picks the tickets, `claimsteps` makes the steps. A pod is only told
-what it has not been told before, so a thousand waiting pods cost nothing while nothing changes for them. A pod that other
+what it has not been told before, so a thousand waiting pods cost nothing while nothing changes for them; one that was told to wait
+is told when it goes without, in a turn of its own, because a pod that is let go cannot be told in the same write. A pod that other
 gates hold back as well claims nothing yet: room for a pod that cannot come would be wasted.
 """
 
@@ -9,10 +10,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from korder.api import core
 from korder.api.core import PODS, Pod, ReportedCondition
 from korder.api.meta import key_of
 from korder.api.plan import EventType, Notice, Plan, Step
-from korder.api.reserve import SCHEDULING_GATE, TICKETS, ClaimReason, Reason
+from korder.api.reserve import (
+    SCHEDULING_GATE,
+    TICKET_CLAIMED_ANNOTATION,
+    TICKETS,
+    ClaimReason,
+    Reason,
+)
 from korder.reserve.rules.claims import choosing, claimsteps, givingback
 from korder.reserve.rules.claims.choosing import Match
 from korder.reserve.rules.claims.requests import InvalidRequest, Request, request_of
@@ -27,6 +35,7 @@ REFUSED_SECONDS = 20.0
 """How long a pod claims nothing after the server refused the guardian of what it would have left over, or to let the pod go."""
 LONGEST_REFUSED_SECONDS = 300.0
 """The longest such pause of a pod that may not go: the older the pod, the longer, because each try puts the room at risk."""
+_WITHOUT = "Scheduled without a ticket: "
 _UNDONE = Wait(Reason.CLAIM_UNDONE, "The hand-over was undone; the pod looks for another ticket.")
 _OVER = "Its time to wait for one is over."
 _UNASKED = Wait(ClaimReason.NO_TICKET, "The pod asks for no ticket.")
@@ -53,9 +62,15 @@ class _Round:
         self._do(step, Notice(PODS, pod, wait.reason, wait.message, loud, "Waiting", step))
 
     def let_go(self, pod: Pod, why: str) -> None:
-        note = f"Scheduled without a ticket: {why}"
+        note = _WITHOUT + why
         step = claimsteps.let_go(pod)
         self._do(step, Notice(PODS, pod, ClaimReason.FELL_BACK, note, after=step))
+
+    def part(self, pod: Pod, last: ReportedCondition) -> None:
+        """Tells a pod that was let go that it waits no more; an Event has told it to people."""
+        why = _OVER if givingback.may_not_go(last) else last.message
+        promised, reason = pod.status.nominated_node_name, ClaimReason.FELL_BACK
+        self.steps.append(claimsteps.tell(pod, reason, _WITHOUT + why, self.now, node=promised))
 
     def claim(self, match: Match) -> None:
         pod, ticket = match.pod, match.ticket
@@ -80,9 +95,26 @@ def sought_namespace(pod: Pod) -> str | None:
         return own
 
 
-def plan(pods: Iterable[Pod], market: Market) -> Plan:
-    """Decides about all pods that wait in a namespace and have no ticket yet."""
+def is_untold(pod: Pod) -> bool:
+    """Says whether a pod was let go without a ticket, by us or by somebody else, and still says that it waits."""
+    last = claimsteps.told(pod)
+    return (
+        last is not None
+        and last.status == "False"
+        and last.reason != ClaimReason.FELL_BACK
+        and not claimsteps.is_gated(pod)
+        and TICKET_CLAIMED_ANNOTATION not in pod.metadata.annotations
+        and pod.metadata.deletion_timestamp is None
+        and not core.is_finished(pod)
+    )
+
+
+def plan(pods: Iterable[Pod], market: Market, untold: Iterable[Pod] = ()) -> Plan:
+    """Decides about all pods that wait in a namespace and have no ticket yet, and parts from those that went without."""
     this = _Round(market.now)
+    for pod in untold:
+        if (last := claimsteps.told(pod)) is not None:
+            this.part(pod, last)
     for pod in pods:
         _sort(pod, this)
     matches, waits = choosing.choose(this.seekers, market)
