@@ -35,6 +35,26 @@ async def test_a_pod_on_an_empty_node_gets_its_ticket_before_the_guardian_goes(
         await cluster.gone(PODS, "korder-guardian-t")
 
 
+async def test_a_pod_of_a_ticket_of_another_group_gets_its_room_like_any_other(
+    clock: Clock,
+) -> None:
+    """S11: a help desk may have tickets too, and make pods for them."""
+    async with scene(clock, claiming, nodes=1) as cluster:
+        await hold(cluster, "t", cpu="4")
+        owner: JSON = {
+            "apiVersion": "helpdesk.example.com/v1",
+            "kind": "Ticket",
+            "name": "case-7",
+            "uid": "uid-of-case-7",
+            "controller": True,
+        }
+        web = asking("web").requesting(cpu="4").but({"metadata": {"ownerReferences": [owner]}})
+        began = clock.now()
+        await cluster.put(web)
+        await phase(cluster, "t", TicketPhase.CLAIMED)
+        assert clock.now() - began < timedelta(seconds=5)
+
+
 async def test_pods_on_a_full_node_get_their_tickets_in_one_batch(clock: Clock) -> None:
     """S11: four tickets fill the node, four pods take them, and nobody fails."""
     async with scene(clock, claiming, nodes=1) as cluster:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from korder.api import codec
 from korder.api.core import NODES, PODS, Pod
-from korder.api.meta import Key, controller_of
+from korder.api.meta import Key, OwnerReference, controller_of
 from korder.api.plan import NOTHING, Create, Delete, Plan, Step
 from korder.api.reserve import TICKETS, Ticket
 from korder.kube.errors import ApiError, NotFound, WebhookFailed
@@ -128,8 +128,8 @@ class HandOvers:
 
     def _nodes_for(self, pod: Pod) -> Iterable[Key]:
         """The nodes on which a pod takes part in a hand-over, as guardian or as heir."""
-        owner = controller_of(pod)
-        if owner is not None and owner.kind == TICKETS.kind:
+        owner = ticket_of(pod)
+        if owner is not None:
             ticket = self._tickets.reader.get(Key(pod.metadata.namespace, owner.name))
             return map(_key, nodes_of(ticket)) if ticket is not None else ()
         tickets = self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
@@ -143,8 +143,16 @@ class HandOvers:
 
 def guarded(pod: Pod) -> Iterable[Hashable]:
     """Index: the ticket whose guardian a pod is."""
+    owner = ticket_of(pod)
+    return () if owner is None else (owner.uid,)
+
+
+def ticket_of(pod: Pod) -> OwnerReference | None:
+    """The ticket whose guardian a pod is; a kind of this name in another group is none of ours."""
     owner = controller_of(pod)
-    return (owner.uid,) if owner is not None and owner.kind == TICKETS.kind else ()
+    if owner is None or owner.kind != TICKETS.kind:
+        return None
+    return owner if owner.api_version.rpartition("/")[0] == TICKETS.group else None
 
 
 def _key(node: str) -> Key:
