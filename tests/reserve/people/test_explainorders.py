@@ -6,7 +6,7 @@ import pytest
 
 from korder.api import instant
 from korder.api.meta import JSON
-from korder.api.reserve import NODE_LABEL, ORDERS, Order, Ticket
+from korder.api.reserve import NODE_LABEL, ORDERS, STANDING_ANNOTATION, Order, Ticket
 from korder.reserve.rules.telling import explainorders
 from korder.reserve.rules.telling.explaining import Explanation
 from korder.reserve.rules.telling.explainorders import OrderQuestion
@@ -54,6 +54,8 @@ def test_a_ticket_that_is_free_says_until_when():
     free = a_ticket("a").but({"status": {"phase": "Reserved", "expirationTime": ends}})
     told = explained(order, free.owned_by(ORDERS, order.build()))
     assert told.rows[0][-1] == "expires in 10m"
+    standing = free.annotated({STANDING_ANNOTATION: "true"}).owned_by(ORDERS, order.build())
+    assert explained(order, standing).rows[0][-1] == "renewed in 10m"
 
 
 @pytest.mark.parametrize(("start", "fires"), [("10:59", False), ("11:01", True)])

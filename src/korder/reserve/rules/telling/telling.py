@@ -43,5 +43,6 @@ def life(ticket: Ticket, now: datetime) -> str:
         return f"starts {when(starts, now)}"
     if status.expiration_time is None:
         return "not begun"
-    word = "expires" if status.expiration_time > now else "due"
-    return f"{word} {when(status.expiration_time, now)}"
+    word = "renewed" if clockwork.is_standing(ticket) else "expires"
+    due = status.expiration_time <= now
+    return f"{'due' if due else word} {when(status.expiration_time, now)}"
