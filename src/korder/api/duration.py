@@ -96,7 +96,7 @@ _AGES = (
 
 def of_seconds(count: int) -> dt.timedelta:
     """A length that a spec gives in seconds; three centuries stand for all that is longer, so that instants stay within their calendar."""
-    return dt.timedelta(seconds=min(count, _CENTURIES))
+    return dt.timedelta(seconds=max(-_CENTURIES, min(count, _CENTURIES)))
 
 
 def human(seconds: int) -> str:

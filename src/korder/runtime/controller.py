@@ -188,14 +188,19 @@ class Controller:
     ) -> "tuple[list[Plan], list[_Failure]]":
         """What the controller does about the refusals of a stage, and all else that has failed.
 
-        Of several answers that write the same object the first is enough: the others would not know of it.
+        Of several answers that write the same object the first is enough: the others would not know of it. One that has nothing
+        to write, because all was said before, is the answer to the others as well.
         """
         answers, left, answered = list[Plan](), list[_Failure](), set[_Target]()
+        is_known = False
         for failure in failures:
             plan = self._answer_to(key, failure)
             if plan is None:
                 left.append(failure)
-            elif answered.isdisjoint(targets := _targets(plan)):
+            elif not plan.stages and not is_known:
+                is_known = True
+                answers.append(plan)
+            elif not is_known and answered.isdisjoint(targets := _targets(plan)):
                 answered |= targets
                 answers.append(plan)
         return answers, left
@@ -242,7 +247,8 @@ class Controller:
                 done.add(id(step))
 
         await _side_by_side(stage, attempt)
-        return failures
+        places = {id(step): place for place, step in enumerate(stage)}
+        return sorted(failures, key=lambda failure: places[id(failure.step)])
 
     async def _step(self, step: Step) -> None:
         verb = type(step).__name__.lower()

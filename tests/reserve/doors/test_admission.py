@@ -232,6 +232,11 @@ def test_an_order_whose_time_is_over_is_warned_of(start: str, warned: bool) -> N
     assert any("which is over" in warning for warning in judgement.warnings) is warned
 
 
+def test_an_order_for_the_end_of_all_calendars_is_judged() -> None:
+    times: JSON = {"startTime": "9999-12-31T23:30:00Z", "duration": "1h"}
+    assert not of_order({"template": {"spec": times}}).warnings
+
+
 def test_a_group_that_is_only_a_label_is_warned_of() -> None:
     group: JSON = {"korder.dev/ticket-group": "night"}
     (warning,) = of_order({"template": {"metadata": {"labels": group}}}).warnings

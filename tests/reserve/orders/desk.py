@@ -113,6 +113,7 @@ class Desk:
             if hold:
                 self.hold()
             if not self.turn():
+                assert self.wake_at is None or self.wake_at > self.now, "it turns and turns"
                 return
         raise AssertionError(f"it never comes to rest: {self.steps()}")
 

@@ -143,6 +143,11 @@ def test_toleration_seconds_say_how_long_a_node_may_be_not_ready(
     assert verdict.until == NOW + timedelta(seconds=seconds)
 
 
+def test_what_was_never_tolerated_by_number_is_not_tolerated() -> None:
+    toleration: JSON = {"operator": "Exists", "tolerationSeconds": -(10**12)}
+    assert not judged(unready(NOW), tolerations=[toleration]).keeps(NOW)
+
+
 @pytest.mark.parametrize("seconds", [10**12, 2**63 - 1])
 def test_what_is_tolerated_beyond_all_calendars_is_tolerated_for_ever(seconds: int) -> None:
     toleration: JSON = {"operator": "Exists", "tolerationSeconds": seconds}

@@ -5,12 +5,15 @@ import random
 
 import pytest
 from tests.reserve.fussy import FussyWire
+from tests.reserve.orders.keeper import Keeper
+from tests.reserve.orders.office import office
 from tests.reserve.scene import define
 
 from korder.api import conditions
 from korder.api.core import NODES
 from korder.api.meta import JSON, Key
 from korder.api.reserve import ORDERS
+from korder.kube import served
 from korder.kube.client import Client
 from korder.net.inprocess import InProcessTransport
 from korder.reserve.controllers.orders import Orders
@@ -47,3 +50,34 @@ async def test_a_refusal_in_other_words_is_told_and_is_no_reason_to_try_again_at
         assert failure is not None
         assert failure.message == f"denied, see request {wire.refused}"
         stop.set()
+
+
+async def test_an_order_whose_tickets_are_refused_says_so_once(clock: Clock) -> None:
+    """The server's words name the ticket; of several the first stands for all."""
+    async with office(clock, Orders, Keeper) as cluster:
+        rule: JSON = {
+            "apiGroups": [ORDERS.group],
+            "apiVersions": [ORDERS.version],
+            "operations": ["CREATE"],
+            "resources": ["tickets"],
+        }
+        policy: JSON = {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": "false", "message": "no"}],
+        }
+        known = await served.discover(cluster.client)
+        binding: JSON = {"policyName": "keep", "validationActions": ["Deny"]}
+        for kind, spec in (("", policy), ("Binding", binding)):
+            name = f"ValidatingAdmissionPolicy{kind}"
+            found = known.of("admissionregistration.k8s.io/v1", name)
+            assert found is not None
+            await cluster.client.create(found.kind, {"metadata": {"name": "keep"}, "spec": spec})
+        await cluster.put(an_order("o", 5))
+        await cluster.pass_time(30)
+        before = await cluster.client.get(ORDERS, Key("default", "o"))
+        await cluster.pass_time(1800)
+        after = await cluster.client.get(ORDERS, Key("default", "o"))
+        failure = conditions.find(after.status.conditions, "Failure")
+        assert failure is not None
+        assert "o-0" in failure.message
+        assert before.metadata.resource_version == after.metadata.resource_version

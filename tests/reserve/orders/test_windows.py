@@ -9,7 +9,7 @@ from tests.reserve.orders.windowed import a_desk, told, windows
 from korder.api.meta import JSON
 from korder.api.reserve import SCHEDULED_TIME_ANNOTATION, TicketPhase
 from korder.reserve.rules.tickets import clockwork
-from korder.testing.builders import an_order
+from korder.testing.builders import a_node, an_order
 
 
 def test_each_firing_opens_a_window_of_its_own() -> None:
@@ -455,10 +455,43 @@ def test_a_standing_pool_tells_the_next_firing_although_it_was_acted_on_ahead() 
         desk.at(when)
         desk.settle()
     assert desk.order.status.next_schedule_time == START.replace(hour=2, second=0)
+    assert desk.wake_at == START.replace(hour=2, second=0)
+    desk.at("02:00")
+    desk.settle()
+    assert desk.order.status.next_schedule_time == START.replace(hour=3, second=0)
 
 
-def test_a_window_goes_on_that_a_pause_finds_open_whatever_is_edited_meanwhile() -> None:
+def test_a_firing_that_was_left_out_is_not_the_next() -> None:
+    desk = a_desk("0 * * * *", "90m", leadTime="45m", overlapPolicy="Forbid")
+    for when in ("00:20", "01:20"):
+        desk.at(when)
+        desk.settle()
+    assert told(desk, "WindowsOverlap")
+    assert desk.order.status.next_schedule_time == START.replace(hour=3, second=0)
+
+
+@pytest.mark.parametrize("kind", ["Scheduled", "Recurring"])
+def test_a_firing_that_was_slept_through_is_told_whatever_was_edited(kind: str) -> None:
+    desk = a_desk("0 * * * *", "30m", type=kind, leadTime="45m", startingDeadlineSeconds=60)
+    for when in ("01:00", "01:20"):
+        desk.at(when)
+        desk.settle()
+    desk.edit({"minReadySeconds": 5})
+    desk.at("03:10")
+    desk.settle()
+    assert [each for each in told(desk, "FiringMissed") if "T03:00" in each]
+
+
+def a_daemon_desk() -> Desk:
     desk = a_desk("0 * * * *", "30m")
+    desk.nodes = {name: a_node(name) for name in ("n1", "n2")}
+    desk.edit({"daemonSet": True})
+    return desk
+
+
+@pytest.mark.parametrize("mode", ["nodes", "pool"])
+def test_a_window_goes_on_that_a_pause_finds_open_whatever_is_edited_meanwhile(mode: str) -> None:
+    desk = a_daemon_desk() if mode == "nodes" else a_desk("0 * * * *", "30m")
     desk.at("01:00")
     desk.settle()
     desk.edit({"paused": True, "template": {"spec": {"duration": "10m"}}})
@@ -467,9 +500,11 @@ def test_a_window_goes_on_that_a_pause_finds_open_whatever_is_edited_meanwhile()
     desk.edit({"paused": False, "template": {"spec": {"duration": "30m"}}})
     desk.settle()
     assert desk.order.status.desired_replicas == 2
-    desk.become(desk.free[0], TicketPhase.CLAIMED)
-    desk.settle()
-    assert len(desk.free) == 2
+    assert len(desk.free) == len(desk.made) == 2
+    if mode == "pool":
+        desk.become(desk.free[0], TicketPhase.CLAIMED)
+        desk.settle()
+        assert len(desk.free) == 2
 
 
 @pytest.mark.parametrize("deadline", [10**11, 2**53, 2**63 - 1])

@@ -31,6 +31,7 @@ from korder.reserve.rules.orders import (
     deeds,
     findings,
     firings,
+    orderbooks,
     orderstatus,
     schedule,
     strategies,
@@ -64,7 +65,7 @@ def plan(picture: Picture) -> Plan:
     """Decides what to do about an order in DaemonSet mode that is not being deleted."""
     order, now = picture.order, picture.now
     known = [pool.firing for pool in order.status.pools if pool.firing is not None]
-    known = [each for each in known if firings.closes(order, each) > now]
+    known = [each for each in known if orderbooks.is_kept(order, each, _of(picture, each), now)]
     try:
         known = [each for each in known if firings.stands(order, each, now)]
         times = firings.timetable(order, now, [firings.closes(order, each) for each in known])
@@ -76,6 +77,11 @@ def plan(picture: Picture) -> Plan:
     posts = nodeposts.posts_of(order.spec.template.spec, picture.nodes, picture.tickets, now)
     work = Work() if order.spec.paused else nodeposts.work_on(posts, wish, now)
     return _written(picture, posts, work, times, wish)
+
+
+def _of(picture: Picture, firing: datetime) -> list[Ticket]:
+    """The tickets of a window."""
+    return [each for each in picture.tickets if ticketstate.firing_of(each) == firing]
 
 
 def _windows(
@@ -99,7 +105,7 @@ def _written(
         pools=tuple(TicketPool(firing=firing) for firing in windows),
         issued_replicas=0,
         last_schedule_time=times.last,
-        next_schedule_time=firings.coming(times, windows, now),
+        next_schedule_time=firings.coming(order, times, windows, now),
     )
     grant = picture.granting([_creation(picture, node, firing) for node, firing in work.bare])
     found = _found(picture, posts, work, times, wish)
@@ -126,10 +132,12 @@ def _written(
         .tell(*deeds.told_gone(order, work.outdated, "of an old template"))
         .wake(next_at)
         .wake(times.look_at)
+        .wake(status.next_schedule_time)
         .wake(grant.look_at)
     )
     for firing in windows:
-        plan = plan.wake(firing if firing > now else firings.closes(order, firing))
+        edges = (firing, firings.closes(order, firing))
+        plan = plan.wake(min((edge for edge in edges if edge > now), default=None))
     for post in posts:
         if post.verdict.until is not None and post.verdict.until > now and post.tickets:
             plan = plan.wake(post.verdict.until)

@@ -26,6 +26,7 @@ from korder.api.reserve import (
     Ticket,
 )
 from korder.reserve.rules.orders import schedule, strategies, ticketstate
+from korder.reserve.rules.tickets import clockwork
 
 _PUNCTUAL = timedelta(seconds=5)
 """What is acted on so soon is in time whatever the deadline: no timer is exact, and a deadline of zero must not mean never."""
@@ -90,7 +91,7 @@ def timetable(order: Order, now: datetime, ends: Sequence[datetime] = ()) -> Tim
 
 def closes(order: Order, firing: datetime) -> datetime:
     """When the window of a firing closes."""
-    return firing + strategies.hold(order.spec.template.spec)
+    return clockwork.shifted(firing, strategies.hold(order.spec.template.spec))
 
 
 def clock_start(order: Order, times: Timetable, now: datetime) -> datetime | None:
@@ -144,10 +145,13 @@ def stands(order: Order, firing: datetime, now: datetime) -> bool:
     return firing <= now or schedule.parse(strategy.schedule, strategy.time_zone).has(firing)
 
 
-def coming(times: Timetable, opened: Iterable[datetime | None], now: datetime) -> datetime | None:
-    """The next firing, which lead time may have let be acted on; `opened` are those of the windows."""
-    ahead = (each for each in (times.last, *opened) if each is not None and each > now)
-    return min(ahead, default=times.following)
+def coming(
+    order: Order, times: Timetable, opened: Iterable[datetime | None], now: datetime
+) -> datetime | None:
+    """The next firing, which lead time may have let be acted on; `opened` are those that have windows."""
+    stands = strategies.of(order).type is StrategyType.RECURRING
+    acted_on = (*opened, times.last if stands else None)
+    return min((each for each in acted_on if each and each > now), default=times.following)
 
 
 def _set_right(order: Order, times: schedule.Schedule, now: datetime) -> Order:
@@ -198,10 +202,8 @@ def _is_edited(order: Order) -> bool:
 
 def _was_expected(order: Order, at: datetime) -> bool:
     """Says whether one could miss a firing: not if only an edit has brought it, or it came in a pause."""
-    expected, before = order.status.next_schedule_time, order.status.last_schedule_time
-    if expected is None or not _is_edited(order):
-        return True
-    return expected <= at and (before is None or before < expected)
+    expected = order.status.next_schedule_time
+    return not _is_edited(order) or expected is None or expected <= at
 
 
 def _reached(order: Order, times: schedule.Schedule, now: datetime) -> datetime | None:

@@ -81,7 +81,7 @@ def misses_some(order: Order, tickets: Iterable[Ticket]) -> bool:
 
 
 def reckoned(picture: Picture) -> list[Account]:
-    """The books as they are now; windows that have closed are no longer kept, but a pause keeps one as long as its tickets, which it leaves alone."""
+    """The books as they are now; windows that have closed are no longer kept."""
     order, strategy = picture.order, strategies.of(picture.order)
     windowed = strategy.type is StrategyType.SCHEDULED
     filed: dict[datetime | None, dict[int, Ticket]] = {}
@@ -103,11 +103,15 @@ def reckoned(picture: Picture) -> list[Account]:
         accounting.reckon(pool, filed.get(pool.firing, {}), strategy, is_made, gone.get, is_late)
         for pool in pools
         if pool.firing is None
-        or firings.closes(order, pool.firing) > picture.now
-        or (
-            order.spec.paused and any(map(ticketstate.is_open, filed.get(pool.firing, {}).values()))
-        )
+        or is_kept(order, pool.firing, filed.get(pool.firing, {}).values(), picture.now)
     ]
+
+
+def is_kept(order: Order, firing: datetime, tickets: Iterable[Ticket], now: datetime) -> bool:
+    """Says whether a window is still in the books: until it closes; a pause, which leaves tickets alone, keeps it as long as its tickets."""
+    return firings.closes(order, firing) > now or (
+        order.spec.paused and any(map(ticketstate.is_open, tickets))
+    )
 
 
 def refreshed(picture: Picture, accounts: list[Account], times: Timetable) -> list[Account]:
@@ -154,7 +158,7 @@ def booked(order: Order, books: Books, now: datetime) -> OrderStatus:
         made_index=min(unmade, default=books.next_index),
         pools=tuple(account.as_status() for account in books.accounts),
         last_schedule_time=books.times.last,
-        next_schedule_time=firings.coming(books.times, opened, now),
+        next_schedule_time=firings.coming(order, books.times, opened, now),
         last_renewal_time=firings.renewal(order, books.times),
         collision_count=collisions or None,
     )

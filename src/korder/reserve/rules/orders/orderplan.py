@@ -111,14 +111,15 @@ def _written(picture: Picture, books: Books) -> Plan:
         .wake(next_at)
         .wake(grant.look_at)
         .wake(books.times.look_at)
+        .wake(status.next_schedule_time)
     )
     close = firings.only_close(order)
     if close is not None and close > now:
         plan = plan.wake(close)
     for account in books.accounts:
         if account.firing is not None:
-            plan = plan.wake(firings.closes(order, account.firing))
-            plan = plan.wake(account.firing if account.firing > now else None)
+            edges = (account.firing, firings.closes(order, account.firing))
+            plan = plan.wake(min((edge for edge in edges if edge > now), default=None))
     return plan
 
 

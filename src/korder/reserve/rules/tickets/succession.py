@@ -103,6 +103,7 @@ def is_arriving(ticket: Ticket) -> bool:
     status = ticket.status
     return (
         status.phase is TicketPhase.PENDING
+        and ticket.metadata.deletion_timestamp is None
         and bool(status.node_name)
         and status.reason in _ON_THE_WAY
     )
