@@ -1,7 +1,10 @@
 """Guardians that were kept from cordoned nodes, once such a node takes pods again (rules 12, 17)."""
 
+from datetime import timedelta
+
 from tests.reserve.scene import Scene, scene
 from tests.reserve.tickets.test_plans import (
+    NOW,
     a_guardian,
     a_known_ticket,
     decide,
@@ -16,11 +19,13 @@ from tests.reserve.tickets.words import (
     reason_is,
 )
 
+from korder.api import instant
 from korder.api.core import NODES, PODS
 from korder.api.meta import JSON, Key
 from korder.api.plan import Create, Delete
 from korder.api.reserve import TICKETS, Reason, Ticket
 from korder.reserve.controllers.tickets import Tickets
+from korder.reserve.rules.tickets import succession
 from korder.reserve.rules.tickets.guardian import Place
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_node
@@ -156,3 +161,24 @@ def test_a_guardian_that_is_to_move_a_ticket_is_made_anew_too_rule_12() -> None:
     gone, made = steps(decide(stuck, a_guardian(), second, nodes=closed, is_open=open_node))
     assert (gone.uid, gone.resource_version) == ("uid-of-h", "3")
     assert isinstance(made, Create)
+
+
+def test_a_second_guardian_that_came_to_a_cordoned_node_too_is_not_made_again_at_once() -> None:
+    """Of very many cordoned nodes a guardian can avoid only some."""
+    closed = {name: a_node(name).cordoned().build() for name in ("n1", "n2")}
+    said = steps(decide(reserved(), a_guardian(), nodes=closed))[0].body["status"]
+    for age, moves in ((10, False), (61, True)):
+        made: JSON = {"creationTimestamp": instant.render(NOW - timedelta(seconds=age))}
+        astray = a_guardian("h", "n2").but({"metadata": made})
+        plan = decide(reserved(**said), a_guardian(), astray, nodes=closed)
+        assert [type(step) for step in steps(plan)] == ([Delete, Create] if moves else [])
+        if not moves:
+            assert plan.wake_at == NOW + timedelta(seconds=50)
+
+
+def test_a_ticket_that_is_being_deleted_takes_nothing_back() -> None:
+    """A foreign finalizer may keep it for ever."""
+    returning = a_known_ticket("Pending", nodeName="n1", reason=Reason.RETURNING.value)
+    gone: JSON = {"metadata": {"deletionTimestamp": instant.render(NOW)}}
+    assert succession.is_arriving(returning.build())
+    assert not succession.is_arriving(returning.but(gone).build())

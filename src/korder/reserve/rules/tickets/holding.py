@@ -27,6 +27,8 @@ from korder.reserve.rules.tickets.succession import Amounts
 
 SILENCE = timedelta(seconds=60)
 """How long a scheduler may say nothing about a guardian."""
+ASTRAY_FOR = timedelta(minutes=1)
+"""How long a second guardian stays that has come to a cordoned node like the first: of very many it can avoid only some."""
 NEXT_TRY = timedelta(seconds=5)
 """How long after a guardian was made that has failed the next is made, at the soonest: where one is turned away, others are too."""
 ALTERED_FOR = timedelta(minutes=5)
@@ -115,17 +117,29 @@ def _altered(picture: Picture, pod: Pod, left: Amounts, now: datetime) -> Plan:
 def _move(picture: Picture, chosen: Pod, now: datetime) -> Plan:
     """Makes a second guardian elsewhere; once it is bound it is the chosen one, and the first goes (rule 12)."""
     amounts = usage.held(picture.ticket)
+    others = [pod for pod in picture.live if pod is not chosen]
     free = [
         pod
-        for pod in picture.live
-        if pod is not chosen
-        and succession.fits(picture, pod, amounts, "")
+        for pod in others
+        if succession.fits(picture, pod, amounts, "")
         and not picture.is_cordoned(pod)
         and not picture.is_outdated(pod)
     ]
-    kept = (chosen, *free[:1])
+    astray = [
+        pod
+        for pod in others
+        if picture.is_cordoned(pod) and (until := _astray_until(pod)) is not None and now < until
+    ]
+    kept = (chosen, *(free or astray)[:1])
     plan = picture.dismissal([pod for pod in picture.guardians if pod not in kept], now)
-    return plan if free else plan.then(*succession.creation(picture, amounts, ANYWHERE))
+    if not free and not astray:
+        return plan.then(*succession.creation(picture, amounts, ANYWHERE))
+    return plan if free else plan.wake(_astray_until(astray[0]))
+
+
+def _astray_until(pod: Pod) -> datetime | None:
+    made = pod.metadata.creation_timestamp
+    return None if made is None else made + ASTRAY_FOR
 
 
 def _loss(picture: Picture, bound: Sequence[Pod], now: datetime) -> Plan:
