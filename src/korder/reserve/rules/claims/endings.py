@@ -69,9 +69,9 @@ def refused(member: Member, why: str, now: datetime) -> Plan:
 
 
 def kept_back(member: Member, why: str, now: datetime) -> Plan:
-    """The server does not let the pod go."""
+    """The server does not let the pod be tied to the node."""
     name = member.ticket.status.claimed_pod
-    return _back(member, Reason.CLAIM_UNDONE, f"pod {name} cannot be let go: {why}", now)
+    return _back(member, Reason.CLAIM_UNDONE, f"pod {name} cannot be tied to the node: {why}", now)
 
 
 def unbound(member: Member, reason: Reason, why: str, now: datetime) -> Plan:
