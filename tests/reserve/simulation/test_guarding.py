@@ -129,3 +129,12 @@ def test_a_claim_ends_with_its_pod(owner: telling.PodBuilder, told: list[str]) -
     story.tell(owner, claimed())
     story.wait(100)
     assert story.broken == told
+
+
+def test_a_claim_whose_ticket_is_being_deleted_ends_with_the_ticket() -> None:
+    """Its guardian may be on a lost node; that it goes at all is a promise of its own."""
+    story = Story(guarding.ClaimsAreLive())
+    going: JSON = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    story.tell(let_go("another"), claimed().but(going))
+    story.wait(100)
+    assert not story.broken

@@ -168,7 +168,10 @@ def _stands(ticket: Ticket) -> bool:
 
 
 class ClaimsAreLive(_OfHoldings):
-    """A pod whose deletion has begun still takes its room, so its ticket may wait for its end."""
+    """A pod whose deletion has begun still takes its room, so its ticket may wait for its end.
+
+    A ticket that is being deleted is not judged: it goes when its guardian has gone, which a lost node can hold up.
+    """
 
     name = "claims-are-live"
     promise = "No ticket is Claimed or shared by a pod that is gone or has ended."
@@ -176,6 +179,8 @@ class ClaimsAreLive(_OfHoldings):
     def wrong(self, subject: Subject, view: View) -> str:
         ticket = signs.ticket_at(subject, view)
         if ticket is None or ticket.status.phase is TicketPhase.CLAIMING:
+            return ""
+        if ticket.metadata.deletion_timestamp is not None:
             return ""
         for uid in sorted(signs.holders(ticket)):
             pod = signs.pod_of(uid, view)
