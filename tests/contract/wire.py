@@ -191,10 +191,13 @@ class Server:
             yield Watch(response)
 
     async def until(
-        self, ask: Callable[[], Awaitable[Answer]], wanted: Callable[[Answer], bool]
+        self,
+        ask: Callable[[], Awaitable[Answer]],
+        wanted: Callable[[Answer], bool],
+        patience: float = PATIENCE,
     ) -> Answer:
         """Asks again until the answer is as wanted: real servers learn of roles, hooks and definitions a little later."""
-        end = time.monotonic() + PATIENCE  # noqa: TID251 - a real server lives in real time
+        end = time.monotonic() + patience  # noqa: TID251 - a real server lives in real time
         answer = await ask()
         while not wanted(answer):
             assert time.monotonic() < end, answer.body[:2000]  # noqa: TID251 - as above
