@@ -99,6 +99,15 @@ class Kind(Names):
         return await self.server.post(self.path(), self.object(name, spec, **more))
 
 
+def conditions(found: Object) -> dict[str, str]:
+    """The conditions of a definition."""
+    return {each["type"]: each["status"] for each in found["status"].get("conditions") or []}
+
+
+def established(answer: Answer) -> bool:
+    return conditions(answer.json).get("Established") == "True"
+
+
 async def defined(
     server: Server, home: Home, *versions: Object, group: str = GROUP, **more: Any
 ) -> Kind:
@@ -110,4 +119,5 @@ async def defined(
         if each["served"]:
             path = kind.everywhere(version=each["name"])
             await server.until(partial(server.get, path), lambda answer: answer.status == 200)
+    await server.until(partial(server.get, kind.definition), established)
     return kind

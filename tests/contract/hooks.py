@@ -24,7 +24,7 @@ Judge = Callable[[Object], Object | Reply | Awaitable[Object | Reply]]
 """Takes the request of a review and gives its response, or a whole reply."""
 
 HEADERS = {"Content-Type": "application/json", "Connection": "close"}
-GOODBYE = 0.02
+GOODBYE = 0.1
 """Seconds in which the other side agrees that a connection is closed; asyncio complains about those that are not."""
 
 GROUP = "admissionregistration.k8s.io/v1"

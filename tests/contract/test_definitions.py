@@ -1,20 +1,24 @@
 """Definitions of kinds: how they come into force, what is refused, how they change and end."""
 
-from typing import Any
-
-from tests.contract.definitions import NUMBER, TEXT, Names, defined, definition, schema, version
+from tests.contract.definitions import (
+    NUMBER,
+    TEXT,
+    Names,
+    conditions,
+    defined,
+    definition,
+    established,
+    schema,
+    version,
+)
 from tests.contract.objects import Home, everywhere, names, unique
 from tests.contract.wire import Answer, Server
 
 CRDS = everywhere("customresourcedefinitions")
 
 
-def conditions(found: dict[str, Any]) -> dict[str, str]:
-    return {each["type"]: each["status"] for each in found["status"].get("conditions") or []}
-
-
-def established(answer: Answer) -> bool:
-    return conditions(answer.json).get("Established") == "True"
+CLEANING = 5.0
+"""After so many seconds a real server looks again whether the objects of a definition have gone."""
 
 
 async def test_a_definition_is_accepted_and_established(server: Server) -> None:
@@ -209,7 +213,11 @@ async def test_a_definition_waits_for_finalizers_of_its_objects(server: Server, 
     assert found.ok()["metadata"]["finalizers"] == ["x.io/wait"]
     assert conditions((await server.get(kind.definition)).ok())["Terminating"] == "True"
     (await server.patch(kind.path("a"), {"metadata": {"finalizers": None}})).ok()
-    await server.until(lambda: server.get(kind.definition), lambda answer: answer.status == 404)
+    await server.until(
+        lambda: server.get(kind.definition),
+        lambda answer: answer.status == 404,
+        patience=3 * CLEANING,
+    )
 
 
 async def test_groups_of_kubernetes_need_approval(server: Server) -> None:

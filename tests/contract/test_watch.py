@@ -150,7 +150,7 @@ async def test_pods_enter_and_leave_the_selection_of_a_field(server: Server, hom
 async def test_a_watch_ends_after_its_time(server: Server, home: Home) -> None:
     path = home("configmaps")
     (await server.post(path, config_map("a"))).ok()
-    async with server.watch(path, timeoutSeconds=1) as watch:
+    async with server.watch(path, timeoutSeconds=3) as watch:
         assert shown(await watch.rest()) == [("ADDED", "a")]
 
 
@@ -158,7 +158,7 @@ async def test_a_bookmark_is_sent_before_the_end(server: Server, home: Home) -> 
     path = home("configmaps")
     start = await version(server, path)
     query: dict[str, Any] = {"resourceVersion": start, "allowWatchBookmarks": "true"}
-    async with server.watch(path, timeoutSeconds=4, **query) as watch:
+    async with server.watch(path, timeoutSeconds=6, **query) as watch:
         made = (await server.post(path, config_map("a"))).ok()
         *_, last = await watch.until(lambda each: each["type"] == "BOOKMARK")
     bookmark = last["object"]
