@@ -22,7 +22,7 @@ async def run(kubeconfig: str, namespace: str, lease: str, name: str) -> None:
         settings = Settings(
             identity=name,
             lease=Key(namespace, lease),
-            terms=Terms(lease=4, renew=2.5, retry=0.5),
+            terms=Terms(lease=8, renew=6, retry=0.5),
         )
         manager = Manager(client, settings, clock=clock, rng=rng)
         counters = manager.informers.of(CONFIG_MAPS, Scope(namespace=namespace))

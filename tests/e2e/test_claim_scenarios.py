@@ -14,6 +14,7 @@ from korder.api.core import NODES, PODS, Pod
 from korder.api.meta import JSON, HasMetadata, Kind
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
 from korder.api.workloads import DEPLOYMENTS, JOBS, STATEFUL_SETS
+from korder.embedded.actors.machines import Manners
 from korder.kube.errors import ApiError
 from korder.reserve.rules.claims import claimsteps
 from korder.reserve.rules.tickets import guardian
@@ -275,7 +276,8 @@ async def test_s16_the_pod_that_comes_instead_gets_the_same_room_again(
 async def test_s16_room_returns_to_its_ticket_although_others_wait_for_it_rule_10(
     stage: Stage,
 ) -> None:
-    await stage.add_nodes(cpu="4")
+    (node,) = await stage.add_nodes(cpu="4")
+    stage.world.machines.slow(node, Manners(stop=1))
     await stage.reserve(stage.ticket("t", "3500m", afterUse="Reserve"))
     await stage.put(stage.asking("user", "3500m"))
     await stage.phase(CLAIMED, "t")

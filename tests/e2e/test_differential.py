@@ -86,6 +86,7 @@ async def differences(pair: Pair, seeds: Iterable[int]) -> str:
     return "\n\n".join([f"seeds {[each.seed for each in found]}", *shown])
 
 
+@pytest.mark.timeout(300)
 async def test_random_sequences_are_answered_alike(pair: Pair) -> None:
     told = await differences(pair, range(SEQUENCES))
     assert not told, told

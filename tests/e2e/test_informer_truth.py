@@ -116,12 +116,16 @@ PAIRS = list(combinations(TROUBLES, 2))
 async def assert_equal_to_a_fresh_list(
     client: Client, informer: Informer[ConfigMap], picture: Picture
 ) -> None:
-    fresh = await client.list(CONFIG_MAPS, NAMESPACE)
-    truth: Mapping[Key, ConfigMap] = {key_of(obj): obj for obj in fresh.items}
+    async def listed() -> Mapping[Key, ConfigMap]:
+        """Again each time: a write that its writer gave up may still arrive."""
+        return {key_of(obj): obj for obj in (await client.list(CONFIG_MAPS, NAMESPACE)).items}
+
+    truth = await listed()
     try:
         async with asyncio.timeout(60):
             while {key_of(obj): obj for obj in informer.reader.all()} != truth:
                 await asyncio.sleep(0.1)
+                truth = await listed()
     except TimeoutError:
         known = {key_of(obj): obj for obj in informer.reader.all()}
         wrong = [key for key in truth.keys() | known.keys() if truth.get(key) != known.get(key)]

@@ -82,7 +82,13 @@ async def test_a_scheduled_pod_runs_and_a_deleted_one_is_gone_soon(
     key = Key(namespace, "worker")
     await client.create(
         PODS,
-        a_pod("worker", namespace, "500m", nodeSelector={"kubernetes.io/hostname": names["small"]}),
+        a_pod(
+            "worker",
+            namespace,
+            "500m",
+            nodeSelector={"kubernetes.io/hostname": names["small"]},
+            terminationGracePeriodSeconds=30,
+        ),
     )
 
     async def runs() -> bool:
@@ -101,7 +107,7 @@ async def test_a_scheduled_pod_runs_and_a_deleted_one_is_gone_soon(
         return False
 
     await until(gone)
-    assert clock.monotonic() - asked < 0.9
+    assert clock.monotonic() - asked < 15
 
 
 async def test_a_pod_bound_past_the_scheduler_is_refused_when_it_does_not_fit(

@@ -22,6 +22,7 @@ from korder.embedded.actors.scheduling.choice import Found, Unschedulable
 from korder.embedded.actors.scheduling.cluster import Cluster
 from korder.kube.client import Client
 from korder.kube.connect import open_client
+from korder.kube.errors import Forbidden
 from korder.kube.request import Deletion
 from korder.runtime.clock import Clock, SystemClock
 from korder.testing.builders import PodBuilder, a_node, a_pod
@@ -76,6 +77,21 @@ async def untainted(client: Client, number: int) -> bool:
 
 async def is_empty(client: Client) -> bool:
     return not (await client.list(PODS)).items
+
+
+async def add_class(plane: ControlPlane, client: Client, name: str, *flags: str) -> None:
+    """Makes a priority class and waits until pods can have it."""
+    await plane.kubectl("create", "priorityclass", name, *flags)
+    probe = a_pod("probe").but({"spec": {"priorityClassName": name}})
+
+    async def is_known() -> bool:
+        try:
+            await client.create(PODS, probe.json, dry_run=True)
+        except Forbidden:
+            return False
+        return True
+
+    await until(is_known)
 
 
 async def pod_named(client: Client, name: str) -> Pod:
@@ -150,7 +166,7 @@ async def test_an_important_pod_pushes_others_aside_and_is_nominated_meanwhile(
     ours: Client, plane: ControlPlane
 ) -> None:
     for name, value in (("low", 1), ("high", 1000)):
-        await plane.kubectl("create", "priorityclass", name, f"--value={value}")
+        await add_class(plane, ours, name, f"--value={value}")
     full = a_pod("low1").requesting(cpu="4").but({"spec": {"priorityClassName": "low"}})
     await ours.create(PODS, full.json)
     await ours.create(PODS, full.but({"metadata": {"name": "low2"}}).json)
@@ -459,9 +475,9 @@ async def test_we_push_aside_whom_kube_scheduler_pushes(
     a_control_plane: Callable[..., Awaitable[ControlPlane]],
 ) -> None:
     plane = await a_control_plane(without=("kube-controller-manager",))
-    for value in (1, 2, 3, 9):
-        await plane.kubectl("create", "priorityclass", f"p{value}", f"--value={value}")
     async with client_of(plane) as client:
+        for value in (1, 2, 3, 9):
+            await add_class(plane, client, f"p{value}", f"--value={value}")
         contest = Pushing(client)
         differences = [line for seed in range(20) for line in await contest.round(seed)]
         assert differences == []
@@ -479,10 +495,8 @@ async def test_after_a_failed_attempt_a_nomination(
     a_control_plane: Callable[..., Awaitable[ControlPlane]], clock: Clock, policy: str, left: str
 ) -> None:
     plane = await a_control_plane(without=("kube-controller-manager",))
-    await plane.kubectl(
-        "create", "priorityclass", "some", "--value=0", f"--preemption-policy={policy}"
-    )
     async with client_of(plane) as client, running_scheduler(client, clock=clock, name="ours"):
+        await add_class(plane, client, "some", "--value=0", f"--preemption-policy={policy}")
         await client.create(NODES, a_node("n1").json)
         for scheduler in ("default-scheduler", "ours"):
             spec: JSON = {"priorityClassName": "some", "schedulerName": scheduler}

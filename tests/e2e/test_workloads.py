@@ -293,7 +293,7 @@ async def test_a_job_completes_and_is_forgotten_when_its_time_is_over(
     spec: JSON = {
         "completions": 3,
         "parallelism": 2,
-        "ttlSecondsAfterFinished": 3,
+        "ttlSecondsAfterFinished": 8,
         "template": template(restartPolicy="Never"),
     }
     meta: JSON = {"name": "work", "namespace": namespace}

@@ -146,7 +146,7 @@ SCRIPTS = {
         set env deploy/web COLOR=red
         set resources deploy/web --limits=cpu=200m
         set selector svc web app=other
-        ~ get deploy web -o jsonpath={.status.observedGeneration}
+        ~ wait deploy/web --for=jsonpath={.status.observedGeneration}=4 --timeout=10s
         rollout status deploy/web --timeout=10s
         rollout history deploy/web
         rollout undo deploy/web --to-revision=9
@@ -164,6 +164,7 @@ SCRIPTS = {
     "statefulsets": """
         create -f stateful.yaml
         get sts
+        ~ wait sts/db --for=jsonpath={.status.observedGeneration}=1 --timeout=10s
         rollout status sts/db --timeout=10s
         scale sts db --replicas=0
         describe sts db
@@ -265,6 +266,7 @@ SCRIPTS = {
         get ds agent -o yaml
         scale rc old --replicas=0
         rollout restart ds/agent
+        ~ wait ds/agent --for=jsonpath={.status.observedGeneration}=2 --timeout=10s
         rollout status ds/agent --timeout=5s
         create cm one
         create cm two
