@@ -77,6 +77,27 @@ def test_no_guardian_stands_for_a_ticket_that_needs_none(
     assert story.broken == told
 
 
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        (let_go("b"), ["since 00:00:00 its ticket is used up by the pods that share it"]),
+        (let_go("b").but({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), []),
+    ],
+    ids=["all stay", "one is going"],
+)
+def test_a_guardian_comes_back_for_a_share_whose_pod_is_going(
+    second: telling.PodBuilder, told: list[str]
+) -> None:
+    """Rules 10 and 11; found on a lost node, where a pod that is going stays."""
+    shared: JSON = {"spec": {"allocateOnce": False}}
+    taken: list[JSON] = [telling.share("a"), telling.share("b")]
+    story = Story(guarding.NoStrayGuardians())
+    full = ticket("Claimed", nodeName="node-1", sharedBy=taken).but(shared)
+    story.tell(let_go("a").on("node-1"), second.on("node-1"), full, guardian())
+    story.wait(100)
+    assert story.broken == told
+
+
 def test_a_guardian_goes_with_its_ticket() -> None:
     story = Story(guarding.NoStrayGuardians())
     story.tell(reserved(), guardian().on("node-1"))

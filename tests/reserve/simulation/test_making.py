@@ -170,6 +170,22 @@ def test_at_rest_nobody_waits_for_what_is_free(asks: dict[str, str], told: list[
     assert story.broken == told
 
 
+@pytest.mark.parametrize(
+    ("wait", "told"),
+    [("90s", []), ("80s", ["it waits although it need not have a ticket"])],
+    ids=["not yet", "too long"],
+)
+def test_a_pod_that_prefers_a_ticket_waits_as_long_as_it_says(wait: str, told: list[str]) -> None:
+    """And a moment longer, in which its gate is taken away."""
+    story = Story(resting.NobodyWaitsForWhatIsFree())
+    asks = {"korder.dev/order": "none", "korder.dev/fallback-after": wait}
+    made: JSON = {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}
+    story.tell(a_node("node-1"), pod(**asks).but(made))
+    story.wait(100)
+    story.rest()
+    assert story.broken == told
+
+
 def test_a_pod_that_is_too_large_waits() -> None:
     """S14."""
     story = Story(resting.NobodyWaitsForWhatIsFree())

@@ -113,9 +113,10 @@ class NoStrayGuardians(_OfHoldings):
             return "its ticket is gone"
         if ticket.status.phase in signs.ENDED:
             return f"its ticket has {ticket.status.phase}"
-        if ticket.status.phase is TicketPhase.CLAIMED and not signs.left(ticket):
-            return "its ticket is used up by the pods that share it"
         users = [signs.pod_of(uid, view) for uid in signs.holders(ticket)]
+        stay = all(map(signs.lives, users))
+        if ticket.status.phase is TicketPhase.CLAIMED and not signs.left(ticket) and stay:
+            return "its ticket is used up by the pods that share it"
         if ticket.status.phase is TicketPhase.CLAIMED and ticket.spec.allocate_once:
             return (
                 "its ticket is Claimed by a pod that lives" if any(map(signs.lives, users)) else ""

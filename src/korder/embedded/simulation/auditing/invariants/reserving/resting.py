@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
-from korder.api import core, scheduling
+from korder.api import core, duration, scheduling
 from korder.api.core import NAMESPACES, NODES, PODS, Node, Pod, PodSpec
 from korder.api.meta import Key
 from korder.api.quota import QUOTAS
 from korder.api.reserve import (
+    FALLBACK_AFTER_ANNOTATION,
     ORDERS,
     REQUIRED_ANNOTATION,
     TICKETS,
@@ -163,7 +164,7 @@ class NobodyWaitsForWhatIsFree(Invariant):
                 continue
             if view.quiet_for(signs.about_pod(pod)) < A_MOMENT:
                 continue
-            if pod.metadata.annotations.get(REQUIRED_ANNOTATION) != "true":
+            if not _may_wait(pod, view):
                 yield Broken("it waits although it need not have a ticket", (signs.about_pod(pod),))
             for ticket in view.of(TICKETS).all():
                 calm = view.quiet_for(signs.about(ticket)) >= A_MOMENT
@@ -171,6 +172,15 @@ class NobodyWaitsForWhatIsFree(Invariant):
                     about = signs.about_pod(pod), signs.about(ticket)
                     yield Broken(f"it waits although ticket {ticket.metadata.name} fits it", about)
                     break
+
+
+def _may_wait(pod: Pod, view: View) -> bool:
+    """Whether a pod insists on a ticket, or has not yet waited for one as long as it said."""
+    notes = pod.metadata.annotations
+    wait = duration.parse(notes.get(FALLBACK_AFTER_ANNOTATION, "0s")).timedelta
+    since = pod.metadata.creation_timestamp
+    patient = since is not None and view.now < since + wait + A_MOMENT
+    return patient or notes.get(REQUIRED_ANNOTATION) == "true"
 
 
 def _serves(ticket: Ticket, pod: Pod, view: View) -> bool:
