@@ -222,4 +222,4 @@ class StoreAgainstServer(RuleBasedStateMachine):
         assert {key_of(obj): obj for obj in self.store.reader.all()} == expected
 
 
-TestStoreAgainstServer = StoreAgainstServer.TestCase
+TestStoreAgainstServer = pytest.mark.timeout(60)(StoreAgainstServer.TestCase)
