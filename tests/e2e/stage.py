@@ -18,6 +18,7 @@ import secrets
 from typing import Any, TypeVar
 
 from tests.e2e.installation import install
+from tests.e2e.waiting import accepted
 
 from korder.api.core import EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Pod, is_ready
 from korder.api.meta import JSON, HasMetadata, Key, Kind
@@ -89,16 +90,7 @@ class Stage:
         value = f"--value={priority}"
         await self.world.plane.kubectl("create", "priorityclass", self.name, value)
         probe = self.pod("probe").but({"spec": {"priorityClassName": self.name}})
-        async with asyncio.timeout(PATIENCE):
-            while not await self._is_welcome(probe):
-                await asyncio.sleep(LOOK)
-
-    async def _is_welcome(self, pod: Builder[Pod]) -> bool:
-        try:
-            await self.client.create(PODS, pod.json, dry_run=True)
-        except Forbidden:
-            return False
-        return True
+        await accepted(lambda: self.client.create(PODS, probe.json, dry_run=True), Forbidden)
 
     def ticket(self, name: str, cpu: str = "1", **spec: JSON) -> Builder[Ticket]:
         """A ticket of this stage, made by hand."""

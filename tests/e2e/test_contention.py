@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import random
 
 import pytest
+from tests.e2e.waiting import until
 
 from korder.api import manifests
 from korder.api.core import NODES, PODS, Pod
@@ -152,12 +153,6 @@ def a_pod(name: str, *, asks: bool) -> JSON:
         spec["schedulingGates"] = [{"name": SCHEDULING_GATE}]
         meta["annotations"] = {REQUIRED_ANNOTATION: "true"}
     return {"metadata": meta, "spec": spec}
-
-
-async def until(check: Callable[[], Awaitable[object]], seconds: float = 20) -> None:
-    async with asyncio.timeout(seconds):
-        while not await check():
-            await asyncio.sleep(0.2)
 
 
 async def usable(client: Client) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.e2e.waiting import accepted
 
 from korder.api import core
 from korder.api.meta import Key
@@ -110,13 +111,7 @@ async def test_a_user_without_rights_is_refused_until_a_role_is_bound(
         await control_plane.kubectl(*look, user="viewer")
     binding = ("create", "rolebinding", "look", "--clusterrole=view", "--user=viewer")
     await control_plane.kubectl(*binding, "-n", namespace)
-    async with asyncio.timeout(30):
-        while True:  # a server learns of a binding a moment after it is made
-            try:
-                await control_plane.kubectl(*look, user="viewer")
-                break
-            except CommandFailed:
-                await asyncio.sleep(0.1)
+    await accepted(lambda: control_plane.kubectl(*look, user="viewer"), CommandFailed)
 
 
 async def test_the_audit_log_says_who_wrote_what(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from tests.e2e.waiting import accepted
 from tests.tables.mistakes import MISTAKES
 from tests.tables.mistakes.near_misses import NEAR_MISSES
 from tests.tables.mistakes.spoiling import good
@@ -61,15 +62,12 @@ async def test_all_crds_are_established_without_warnings(installed: str, client:
 async def test_everything_of_ours_is_one_category(
     installed: str, control_plane: ControlPlane, namespace: str
 ) -> None:
-    async with asyncio.timeout(30):
-        while True:  # established kinds appear in discovery a moment later, and kubectl remembers what it discovered
-            try:
-                assert await control_plane.kubectl("get", "korder", "-n", namespace) == ""
-                told = await control_plane.kubectl("explain", "orders.spec.strategy.refreshPolicy")
-                break
-            except CommandFailed:
-                await asyncio.sleep(0.5)
-    assert "Always" in told
+    async def kubectl(*words: str) -> str:
+        """What is said once the kinds are in discovery, a moment after they are established."""
+        return await accepted(lambda: control_plane.kubectl(*words), CommandFailed)
+
+    assert await kubectl("get", "korder", "-n", namespace) == ""
+    assert "Always" in await kubectl("explain", "orders.spec.strategy.refreshPolicy")
 
 
 @pytest.mark.parametrize("seed", SEEDS, ids=lambda path: path.stem)

@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.arrivals.applications import a_machine, an_application
 from tests.e2e.arrivals.feeding import prepare
 from tests.e2e.random_clusters import a_random_node, a_random_pod, a_wishful_pod, pinned
+from tests.e2e.waiting import accepted, until
 
 from korder.api import core
 from korder.api.core import EVENTS, NAMESPACES, NODES, PODS, Pod
@@ -64,12 +65,6 @@ async def client_of(plane: ControlPlane) -> AsyncIterator[Client]:
         yield client
 
 
-async def until(check: Callable[[], Awaitable[object]], seconds: float = 20) -> None:
-    async with asyncio.timeout(seconds):
-        while not await check():
-            await asyncio.sleep(0.02)
-
-
 async def untainted(client: Client, number: int) -> bool:
     nodes = (await client.list(NODES)).items
     return len(nodes) == number and not any(node.spec.taints for node in nodes)
@@ -83,15 +78,7 @@ async def add_class(plane: ControlPlane, client: Client, name: str, *flags: str)
     """Makes a priority class and waits until pods can have it."""
     await plane.kubectl("create", "priorityclass", name, *flags)
     probe = a_pod("probe").but({"spec": {"priorityClassName": name}})
-
-    async def is_known() -> bool:
-        try:
-            await client.create(PODS, probe.json, dry_run=True)
-        except Forbidden:
-            return False
-        return True
-
-    await until(is_known)
+    await accepted(lambda: client.create(PODS, probe.json, dry_run=True), Forbidden)
 
 
 async def pod_named(client: Client, name: str) -> Pod:

@@ -2,7 +2,7 @@
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 import contextlib
 from datetime import datetime, timedelta
 import ssl
@@ -10,6 +10,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 import pytest
+from tests.e2e.waiting import accepted
 
 from korder.api.admission import MUTATING_WEBHOOK_CONFIGURATIONS, AdmissionRequest
 from korder.api.core import CONFIG_MAPS, ConfigMap
@@ -27,6 +28,7 @@ from korder.runtime.webhook.server import Settings, WebhookServer
 from korder.runtime.webhook.sources import SecretSource
 
 HOST = "127.0.0.1"
+UNTRUE = (KubeError, AssertionError)
 FLOWS = 4
 SLOW = Policy(frozenset({HOST}))
 QUICK = Policy(
@@ -90,7 +92,7 @@ class Bench:
             ports = [await server.port() for server in servers]
             await self.client.create(MUTATING_WEBHOOK_CONFIGURATIONS, self._configuration(ports))
             try:
-                await eventually(self.all_are_asked)
+                await accepted(self.all_are_asked, UNTRUE)
                 assert all(server.ready for server in servers)
                 yield ports
             finally:
@@ -162,15 +164,6 @@ async def handshake(port: int, trusted: bytes) -> bytes:
     return ssl.DER_cert_to_PEM_cert(shown).encode()
 
 
-async def eventually(attempt: Callable[[], Awaitable[None]]) -> None:
-    async with asyncio.timeout(30):
-        while True:
-            try:
-                return await attempt()
-            except (KubeError, AssertionError):
-                await asyncio.sleep(0.1)
-
-
 @pytest.fixture
 def bench(client: Client, clock: Clock, namespace: str) -> Bench:
     return Bench(client, clock, namespace)
@@ -219,8 +212,8 @@ async def test_a_bundle_that_somebody_breaks_is_repaired(bench: Bench) -> None:
         async def is_right() -> None:
             assert await bench.bundle() == right
 
-        await eventually(is_right)
-        await eventually(bench.all_are_asked)
+        await accepted(is_right, UNTRUE)
+        await accepted(bench.all_are_asked, UNTRUE)
 
 
 @pytest.mark.slow

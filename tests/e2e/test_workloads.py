@@ -1,13 +1,14 @@
 """The workload actors in place of kube-controller-manager, on a real API server with a real scheduler and simulated nodes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 import json
 import random
 import secrets
 
 import pytest
+from tests.e2e.waiting import until
 
 from korder.api import workloads
 from korder.api.core import CONFIG_MAPS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Pod
@@ -68,12 +69,6 @@ async def namespace(client: Client, nodes: Machines) -> str:
     name = f"test-{secrets.token_hex(4)}"
     await client.create(NAMESPACES, {"metadata": {"name": name}})
     return name
-
-
-async def until(check: Callable[[], Awaitable[object]], seconds: float = 20) -> None:
-    async with asyncio.timeout(seconds):
-        while not await check():
-            await asyncio.sleep(0.05)
 
 
 def template(image: str = "app:1", **spec: JSON) -> dict[str, JSON]:
