@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 import sys
 
@@ -25,16 +26,16 @@ def unmanaged(tmp_path: Path) -> Iterator[Path]:
     asyncio.run(up.stop())
 
 
-def the_start(home: Path) -> str:
-    """What a manager says until it works."""
+def the_start(home: Path, *flags: str, sign: str = "synced") -> str:
+    """What a manager says until it says that."""
     log = home / "manager.log"
     log.unlink(missing_ok=True)
 
     async def is_ready() -> bool:
-        return "synced" in log.read_text()
+        return sign in log.read_text()
 
     nowhere = ("--metrics-bind-address=0", "--health-probe-bind-address=0")
-    command = (sys.executable, "-m", "korder", "manager", *nowhere)
+    command = (sys.executable, "-m", "korder", "manager", *nowhere, *flags)
     process = Process(
         "korder manager", command, log=log, is_ready=is_ready, environment=environment(home)
     )
@@ -52,3 +53,13 @@ def test_who_runs_the_manager_hears_that_admission_does_not_know_him_until_it_do
     assert "system:serviceaccount:korder-system:korder-controller-manager" in said
     assert typed(unmanaged, "install", "--manager-user", "kubernetes-admin").returncode == 0
     assert "admission judges" not in the_start(unmanaged)
+
+
+def test_who_runs_the_manager_stands_for_election_where_korder_is_installed(
+    unmanaged: Path,
+) -> None:
+    elected = partial(the_start, unmanaged, "--leader-elect", sign="leading")
+    assert "lease=default/korder-manager" in elected()
+    assert typed(unmanaged, "install").returncode == 0
+    assert "lease=korder-system/korder-manager" in elected()
+    assert "lease=default/korder-manager" in elected("--lease-namespace=default")

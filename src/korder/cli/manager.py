@@ -1,7 +1,7 @@
 """`korder manager`: runs the controllers against the cluster of the current kubeconfig, and serves webhooks where they are installed."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 import platform
 import random
@@ -16,12 +16,12 @@ import typer
 from korder.api import manifests
 from korder.api.admission import WebhookClientConfig
 from korder.api.meta import Key
-from korder.cli import logs, loops
+from korder.cli import installing, logs, loops
 from korder.cli.install import Wish
 from korder.cli.session import checked_namespace, cluster, home
 from korder.kube import discovery
 from korder.kube.client import Client
-from korder.kube.errors import KubeError
+from korder.kube.errors import Forbidden, KubeError
 from korder.reserve import setup
 from korder.reserve.rules.doors import site
 from korder.reserve.webhooks import exemption, serving
@@ -48,12 +48,15 @@ def _checked_address(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Hooks:
-    """Whether and where webhooks are served, and where their certificate is kept."""
+class _Typed:
+    """What was asked for: of the manager, of its controllers, of webhooks; and where lease and certificate are kept, if it was said."""
 
-    wish: Wish
-    address: Address | None
-    home: str
+    settings: Settings
+    options: setup.Options
+    elect: bool
+    admission: Wish
+    hooks: Address | None
+    namespace: str | None
 
 
 def run(  # noqa: PLR0913, PLR0917  the options of the verb
@@ -64,7 +67,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         str | None,
         typer.Option(
             callback=checked_namespace,
-            help="Namespace of the lease of --leader-elect; the pod's or the context's if not given.",
+            help="Namespace of lease and certificate; if not given, the one korder is installed in, else the pod's or the context's.",
         ),
     ] = None,
     metrics_bind_address: Annotated[
@@ -107,10 +110,8 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
 ) -> None:
     """Run korder's controllers on the cluster of the kubeconfig."""
     logs.configure(log_format)
-    at_home = lease_namespace or home(kubeconfig, context)
     settings = Settings(
         identity=f"{platform.node()}_{uuid4()}",
-        lease=Key(at_home, site.LEASE) if leader_elect else None,
         metrics=_address(metrics_bind_address),
         probes=_address(health_probe_bind_address),
     )
@@ -121,35 +122,32 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         recreate_stuck_pods=recreate_stuck_pods,
         nominate=nominate,
     )
-    hooks = _Hooks(admission, _address(webhook_bind_address), at_home)
+    hooks = _address(webhook_bind_address)
+    typed = _Typed(settings, options, leader_elect, admission, hooks, lease_namespace)
     with asyncio.Runner(loop_factory=loops.fastest()) as runner:
         try:
-            runner.run(_manage(kubeconfig, context, settings, options, hooks))
+            runner.run(_manage(kubeconfig, context, typed))
         except LeadershipLost as lost:
             raise KubeError(f"{lost}; start again to stand for election") from lost
         except PartEnded as ended:
             raise KubeError(str(ended)) from ended
 
 
-async def _manage(
-    kubeconfig: str | None,
-    context: str | None,
-    settings: Settings,
-    options: setup.Options,
-    hooks: _Hooks,
-) -> None:
+async def _manage(kubeconfig: str | None, context: str | None, typed: _Typed) -> None:
     rng, clock = random.Random(), SystemClock()
     async with cluster(kubeconfig, context, rng, patient=True) as client:
         await _check_crds(client)
-        log.info("starting", version=version("korder"), identity=settings.identity)
+        log.info("starting", version=version("korder"), identity=typed.settings.identity)
         await exemption.check(client)
-        manager = Manager(client, settings, clock=clock, rng=rng)
-        counted = setup.add_reserve(manager, options)
-        names = await _names(client, hooks)
-        if names and hooks.address is not None:
-            classes = options.allow_system_classes
+        namespace = typed.namespace or await _installed(client) or home(kubeconfig, context)
+        lease = Key(namespace, site.LEASE) if typed.elect else None
+        manager = Manager(client, replace(typed.settings, lease=lease), clock=clock, rng=rng)
+        counted = setup.add_reserve(manager, typed.options)
+        names = await _names(client, typed.admission, namespace)
+        if names and typed.hooks is not None:
+            classes = typed.options.allow_system_classes
             gates = serving.by_path(clock, counted, system_classes=classes)
-            serving.add_webhooks(manager, client, gates, hooks.address, names, hooks.home, clock)
+            serving.add_webhooks(manager, client, gates, typed.hooks, names, namespace, clock)
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -158,15 +156,26 @@ async def _manage(
         log.info("stopped")
 
 
-async def _names(client: Client, hooks: _Hooks) -> list[str]:
+async def _installed(client: Client) -> str:
+    """The namespace korder is installed in: a manager that a person runs stands for election with those in the cluster.
+
+    Nowhere if it may not be known. A manager in the cluster may not, and lives there already.
+    """
+    try:
+        return min(await installing.homes(client), default="")
+    except Forbidden:
+        return ""
+
+
+async def _names(client: Client, wish: Wish, namespace: str) -> list[str]:
     """The names API servers call our webhooks by; none if they are not to be served."""
-    if hooks.wish is Wish.POLICY:
+    if wish is Wish.POLICY:
         return []
     found = await Bundles(client, mutating=[site.WEBHOOK]).find()
     called = [hook.client_config for one in found for hook in one.configuration.webhooks]
     names = sorted({_host(config) for config in called})
-    if not names and hooks.wish is Wish.WEBHOOK:
-        return [f"{site.WEBHOOK}.{hooks.home}.svc"]
+    if not names and wish is Wish.WEBHOOK:
+        return [f"{site.WEBHOOK}.{namespace}.svc"]
     return names
 
 
