@@ -54,7 +54,6 @@ async def managed(plane: ControlPlane, folder: Path, *flags: str) -> AsyncIterat
             "korder",
             "manager",
             f"--kubeconfig={await account(plane, folder)}",
-            f"--lease-namespace={NAMESPACE}",
             "--leader-elect",
             f"--health-probe-bind-address=127.0.0.1:{probes}",
             f"--metrics-bind-address=127.0.0.1:{metrics}",

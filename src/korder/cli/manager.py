@@ -67,7 +67,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         str | None,
         typer.Option(
             callback=checked_namespace,
-            help="Namespace of lease and certificate; if not given, the one korder is installed in, else the pod's or the context's.",
+            help="Namespace of lease and certificate; the one korder is installed in if not given.",
         ),
     ] = None,
     metrics_bind_address: Annotated[
@@ -157,10 +157,7 @@ async def _manage(kubeconfig: str | None, context: str | None, typed: _Typed) ->
 
 
 async def _installed(client: Client) -> str:
-    """The namespace korder is installed in: a manager that a person runs stands for election with those in the cluster.
-
-    Nowhere if it may not be known. A manager in the cluster may not, and lives there already.
-    """
+    """The namespace korder is installed in, where all its managers stand for election; nothing if it is not or may not be known."""
     try:
         return min(await installing.homes(client), default="")
     except Forbidden:

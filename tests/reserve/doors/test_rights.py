@@ -40,8 +40,9 @@ ON_OTHER_DAYS: set[Right] = {
     # Asked of whoever sets an owner reference that blocks, where the server enforces it.
     ("core.korder.dev", "orders/finalizers", "update"),
     ("core.korder.dev", "tickets/finalizers", "update"),
-    # Asked once at the start: whom admission spares.
+    # Asked once at the start: whom admission spares, and where korder is installed.
     ("admissionregistration.k8s.io", "validatingadmissionpolicies", "get"),
+    ("rbac.authorization.k8s.io", "clusterrolebindings", "get"),
     # Only where webhooks are installed.
     ("", "secrets", "create"),
     ("", "secrets", "get"),

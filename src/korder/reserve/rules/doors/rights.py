@@ -53,6 +53,7 @@ _EVERYWHERE: tuple[dict[str, JSON], ...] = (
         names=(WEBHOOK,),
     ),
     _may(("get",), _ADMISSION, "validatingadmissionpolicies", names=(JUDGING,)),
+    _may(("get",), _RBAC, "clusterrolebindings", names=(MANAGER,)),
 )
 _AT_HOME: tuple[dict[str, JSON], ...] = (
     _may(("create",), _LEASES, "leases"),
