@@ -110,6 +110,22 @@ def test_apply_says_what_it_did(here: Korder) -> None:
     ]
 
 
+@pytest.mark.parametrize("verb", ["apply", "delete"])
+def test_a_manifest_of_another_namespace_than_was_said_is_left_alone(
+    here: Korder, verb: str
+) -> None:
+    home = "kube-system"
+    elsewhere = yaml.safe_load(a_map("stays"))
+    elsewhere["metadata"]["namespace"] = home
+    both = f"{a_map('first')}---\n{yaml.safe_dump(elsewhere)}"
+    refused = here(verb, "-f", "-", "-n", "default", stdin=both)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        f"korder: standard input, document 2: it names the namespace {home}, and -n says default;"
+        f" leave -n out, or say -n {home}\n"
+    )
+
+
 def test_fields_of_others_are_a_conflict_until_they_are_taken_over(
     home: Path, here: Korder
 ) -> None:

@@ -34,7 +34,7 @@ def run(
     context: Context = None,
 ) -> None:
     """Create or change objects so that they are as the manifests say."""
-    found = documents.read(files)
+    found = documents.read(files, namespace)
     if not asyncio.run(_apply(found, namespace, dry_run, force, kubeconfig, context)):
         raise typer.Exit(1)
 

@@ -10,6 +10,7 @@ import typer
 from korder.api.meta import Key
 from korder.cli import documents
 from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
+from korder.cli.documents import Document
 from korder.kube.errors import KubeError, NotFound
 from korder.kube.request import Propagation
 from korder.kube.served import Served
@@ -35,14 +36,15 @@ def run(
     """Remove objects."""
     if bool(what) == bool(files):
         raise typer.BadParameter("name either objects, or manifests with -f")
-    work = _delete(what or [], files or [], namespace, wait, grace, kubeconfig, context)
+    found = documents.read(files, namespace) if files else []
+    work = _delete(what or [], found, namespace, wait, grace, kubeconfig, context)
     if not asyncio.run(work):
         raise typer.Exit(1)
 
 
 async def _delete(
     what: list[str],
-    files: list[str],
+    found: list[Document],
     namespace: str | None,
     wait: bool,
     grace: int | None,
@@ -53,7 +55,7 @@ async def _delete(
     well = True
     async with desk(kubeconfig, context, namespace) as at:
         going = list[tuple[Served, Key, str]]()
-        for each, key in _named(at, what) if what else _in_files(at, files):
+        for each, key in _named(at, what) if what else _of_documents(at, found):
             try:
                 going.append((each, key, await _begin(at, each, key, grace)))
             except NotFound as error:
@@ -74,10 +76,10 @@ def _named(at: Desk, what: list[str]) -> list[tuple[Served, Key]]:
     return pairs
 
 
-def _in_files(at: Desk, files: list[str]) -> list[tuple[Served, Key]]:
+def _of_documents(at: Desk, manifests: list[Document]) -> list[tuple[Served, Key]]:
     """What manifests name, last first: what was made later may need what was made before."""
     found: list[tuple[Served, Key]] = []
-    for document in reversed(documents.read(files)):
+    for document in reversed(manifests):
         each = at.catalog.of(document.api_version, document.kind)
         if each is None:
             raise KubeError(

@@ -56,15 +56,20 @@ def _member(body: dict[str, JSON], name: str) -> dict[str, JSON]:
     return found if isinstance(found, dict) else {}
 
 
-def read(paths: list[str]) -> list[Document]:
+def read(paths: list[str], namespace: str | None = None) -> list[Document]:
     """Reads everything, in the order in which it is named; lists are taken apart.
 
     Raises:
-        KubeError: a file cannot be read or does not hold objects.
+        KubeError: a file cannot be read, does not hold objects, or has one of another namespace than was said.
     """
     found = [document for path in paths for document in _read(path)]
     if not found:
         raise KubeError(f"{', '.join(paths)}: there is no object in it")
+    for document in found if namespace else ():
+        own = document.metadata.get("namespace") or namespace
+        if own != namespace:
+            told = f"it names the namespace {own}, and -n says {namespace}"
+            raise KubeError(f"{document.place}: {told}; leave -n out, or say -n {own}")
     return found
 
 
