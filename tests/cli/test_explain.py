@@ -38,6 +38,15 @@ def test_a_pod_that_waits_is_told_why(here: Korder) -> None:
     told(here("delete", "pod/waits", "-n", NOWHERE))
 
 
+def test_a_pod_that_went_without_a_ticket_is_told_what_its_event_said(here: Korder) -> None:
+    pod = a_pod("went").in_namespace(NOWHERE).annotated({"korder.dev/order": "none"})
+    put(here, pod)
+    why = "FellBack: Scheduled without a ticket: There is no order kube-node-lease/none."
+    while why not in told(here("explain", "pod", "went", "-n", NOWHERE)):
+        pass  # Events leave a little later.
+    told(here("delete", "pod/went", "-n", NOWHERE))
+
+
 def test_orders_and_tickets_in_one_question(here: Korder) -> None:
     order = an_order("asked", 0).in_namespace(NOWHERE)
     later = (

@@ -10,10 +10,10 @@ from rich.text import Text
 import typer
 
 from korder.api import noderoom
-from korder.api.core import NODES, PODS, Node, Pod
+from korder.api.core import EVENTS, NODES, PODS, Node, Pod
 from korder.api.meta import HasMetadata, Key, Kind, controller_of, owned_by
 from korder.api.quota import QUOTAS
-from korder.api.reserve import GUARDIAN_LABEL, ORDERS, TICKETS, Ticket
+from korder.api.reserve import GUARDIAN_LABEL, ORDERS, TICKETS, ClaimReason, Ticket
 from korder.cli import tables
 from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
 from korder.cli.tables import Layout
@@ -117,7 +117,19 @@ async def _ask_of_pod(at: Desk, pod: Pod) -> PodQuestion:
         await _waiting(at, where),
         (await at.client.list(PODS, where, labels=f"{GUARDIAN_LABEL}=true")).items,
         knows_nodes=nodes is not None,
+        parting=await _parting(at, pod),
     )
+
+
+async def _parting(at: Desk, pod: Pod) -> str:
+    """What a pod was told when it was let go without a ticket: Events tell it for about an hour, to those who may read them."""
+    meta, reason = pod.metadata, str(ClaimReason.FELL_BACK)
+    fields = f"regarding.uid={meta.uid},reason={reason}"
+    try:
+        found = (await at.client.list(EVENTS, meta.namespace, fields=fields)).items
+    except Forbidden:
+        return ""
+    return f"{reason}: {found[-1].note}" if found else ""
 
 
 async def _ask_of_ticket(at: Desk, ticket: Ticket) -> TicketQuestion:

@@ -235,13 +235,13 @@ def test_a_hand_over_tells_how_far_it_is():
         ),
         (
             a_pod("p").annotated({ORDER_ANNOTATION: "o"}).on("node-1"),
-            "It is on node node-1 without a ticket: none was there in time, and it did not wait.",
+            "It is on node node-1 without a ticket: none that fits was there, and it did not wait.",
         ),
         (
             a_pod("p").annotated({"korder.dev/fallback-after": "20s"}).on("node-1"),
             (
                 "It is on node node-1 without a ticket:"
-                " none was there in time, and it waited no longer than 20s."
+                " none that fits was there, and it waited no longer than 20s."
             ),
         ),
         (
@@ -262,7 +262,7 @@ def test_a_hand_over_tells_how_far_it_is():
         ),
         (
             a_pod("p").annotated({ORDER_ANNOTATION: "o", **SERVED}).on("node-2"),
-            "It is on node node-2 without a ticket: none was there in time, and it did not wait.",
+            "It is on node node-2 without a ticket: none that fits was there, and it did not wait.",
         ),
         (
             a_pod("p").labelled({GUARDIAN_LABEL: "true"}),
@@ -296,3 +296,29 @@ def test_a_guardian_names_its_ticket():
     assert explained(guardian).verdict == (
         "It is a guardian: it holds the room of ticket t on node node-1."
     )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("korder.dev/require", REQUIRED_ANNOTATION),
+        ("korder.dev/orders", ORDER_ANNOTATION),
+        ("korder.dev/ticket_request", TICKET_REQUEST_ANNOTATION),
+        ("korder.io/required", REQUIRED_ANNOTATION),
+        ("korder.dev/runs-for", None),
+        ("example.com/order", None),
+    ],
+)
+def test_an_annotation_that_is_misspelt_is_named(wrong: str, meant: str | None):
+    told = explained(a_pod("p").annotated({wrong: "true"}).on("node-1"))
+    said = f"It carries {wrong}, which korder does not know: is {meant} meant?"
+    assert (said in told.facts) is (meant is not None)
+    assert len(told.facts) == (2 if meant else 1)
+
+
+def test_a_pod_that_did_not_wait_says_what_its_event_said():
+    pod = a_pod("p").annotated({ORDER_ANNOTATION: "o"}).on("node-1").build()
+    market = Market("default", [], [], lambda _: None, NOW)
+    parting = "FellBack: Scheduled without a ticket: There is no order default/o."
+    told = explainpods.explain(PodQuestion(pod, market, parting=parting))
+    assert told.facts == (f"It was last told: {parting}",)

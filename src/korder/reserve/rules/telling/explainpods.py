@@ -1,6 +1,6 @@
 """Why a pod has no ticket, which would fit it, and what it waits for.
 
-`korder explain pod` asks it; `choosing` gives the reason that the claim controller would give, `members` how far a
+`korder explain pod` asks it; `explainfree` speaks of pods that do not wait, `choosing` gives the reason that the claim controller would give, `members` how far a
 hand-over is, `offers` what is wrong with each ticket, the most hopeful first.
 """
 
@@ -13,9 +13,6 @@ from korder.api.core import Pod
 from korder.api.meta import controller_of, key_of, owned_by
 from korder.api.reserve import (
     GUARDIAN_LABEL,
-    SCHEDULING_GATE,
-    TICKET_CLAIMED_ANNOTATION,
-    TICKET_NODE_ANNOTATION,
     TICKETS,
     Order,
     Ticket,
@@ -31,7 +28,7 @@ from korder.reserve.rules.claims.requests import (
 )
 from korder.reserve.rules.claims.seeking import Market, Seeker
 from korder.reserve.rules.orders import ticketstate
-from korder.reserve.rules.telling import offers, telling
+from korder.reserve.rules.telling import explainfree, offers, telling
 from korder.reserve.rules.telling.explaining import Explanation, amounts, pairs, shortened
 
 _SILENCE = timedelta(seconds=10)
@@ -48,6 +45,7 @@ class PodQuestion:
         waiting: All pods that wait for those tickets, this one too.
         guardians: The guardians of those tickets.
         knows_nodes: Whether nodes can be read; where they cannot, only sizes are compared.
+        parting: What an Event said when it was let go without a ticket, as long as there is one.
     """
 
     pod: Pod
@@ -55,6 +53,7 @@ class PodQuestion:
     waiting: Collection[Pod] = ()
     guardians: Collection[Pod] = ()
     knows_nodes: bool = True
+    parting: str = ""
 
 
 def explain(asked: PodQuestion) -> Explanation:
@@ -70,9 +69,9 @@ def explain(asked: PodQuestion) -> Explanation:
     if ticket is not None:
         return _has(asked, ticket)
     if core.is_finished(pod) or pod.metadata.deletion_timestamp is not None:
-        return _ended(pod)
+        return explainfree.ended(pod)
     if not claimsteps.is_gated(pod):
-        return _ungated(pod, request)
+        return explainfree.free(pod, request, asked.parting)
     return _waits(asked, request)
 
 
@@ -99,20 +98,6 @@ def _ticket_of(asked: PodQuestion) -> Ticket | None:
     return None
 
 
-def _ended(pod: Pod) -> Explanation:
-    past = _past(pod)
-    if past:
-        return Explanation(f"It has ended. It had ticket {past}, on node {pod.spec.node_name}.")
-    return Explanation("It has ended, and has no ticket.")
-
-
-def _past(pod: Pod) -> str:
-    """The ticket with which the pod came to its node, if it did; what somebody wrote himself does not fit its node."""
-    given = pod.metadata.annotations
-    came = pod.spec.node_name and given.get(TICKET_NODE_ANNOTATION) == pod.spec.node_name
-    return given.get(TICKET_CLAIMED_ANNOTATION, "") if came else ""
-
-
 def _has(asked: PodQuestion, ticket: Ticket) -> Explanation:
     pod, node, name = asked.pod, ticket.status.node_name, key_of(ticket)
     if ticket.status.phase is not TicketPhase.CLAIMING:
@@ -126,36 +111,6 @@ def _has(asked: PodQuestion, ticket: Ticket) -> Explanation:
             f"If it is not bound by then, the claim is undone {telling.when(deadline, asked.market.now)}."
         )
     return Explanation(f"Ticket {name} is being handed over to it, on node {node}.", tuple(facts))
-
-
-def _ungated(pod: Pod, request: Request) -> Explanation:
-    where = f"It is on node {pod.spec.node_name}" if pod.spec.node_name else "It waits for a node"
-    if past := _past(pod):
-        came = f"It came to node {pod.spec.node_name} with ticket {past}"
-        return Explanation(f"{came}, which is gone; nothing is taken from it.")
-    if not request.asks:
-        names = ", ".join(REQUEST_ANNOTATIONS)
-        return Explanation(
-            f"{where}, and asks for no ticket.",
-            (f"A pod asks with one of the annotations {names}, when it is created.",),
-        )
-    last = claimsteps.told(pod)
-    if last is None and request.required:
-        return Explanation(
-            f"{where} without a ticket, though it requires one: it has never had the gate {SCHEDULING_GATE}.",
-            (
-                "Admission was not there when it was created; `korder install` puts it into the cluster.",
-                "A gate cannot be added later: create the pod again.",
-            ),
-        )
-    told = (f"It was last told: {last.reason}: {last.message}",) if last is not None else ()
-    if request.required:
-        return Explanation(
-            f"{where} without a ticket, though it requires one: somebody took the gate away.", told
-        )
-    patience = request.fallback_after.total_seconds()
-    waited = f"waited no longer than {telling.span(patience)}" if patience else "did not wait"
-    return Explanation(f"{where} without a ticket: none was there in time, and it {waited}.", told)
 
 
 def _waits(asked: PodQuestion, request: Request) -> Explanation:
