@@ -104,6 +104,16 @@ def test_each_ticket_that_is_asked_for_gets_its_own_verdict():
     }
 
 
+def test_a_ticket_without_owners_is_only_for_its_own_namespace():
+    order = an_order("o").stored("o-uid")
+    held = a_held("t").owned_by(ORDERS, order.build())
+    asking = a_seeker(**{ORDER_ANNOTATION: "default/o"}).in_namespace("batch")
+    told = explained(asking, held, orders=(order,))
+    assert verdicts(told)["t"] == (
+        "is not for this pod: it names no owners, so only pods of namespace default may claim it"
+    )
+
+
 def test_the_most_hopeful_tickets_come_first():
     told = explained(a_seeker(), a_held("a", phase="Claimed"), a_held("b"), a_held("c", cpu="1m"))
     assert [row[0] for row in told.rows] == ["b", "c", "a"]

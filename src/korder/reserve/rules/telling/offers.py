@@ -47,7 +47,11 @@ def _verdict(pod: Pod, ticket: Ticket, market: Market, mismatch: str) -> tuple[i
 def _barred(pod: Pod, ticket: Ticket, market: Market) -> str:
     """Why the pod may not have the ticket, whatever the two are like."""
     if not owners.may_claim(ticket, pod):
-        return "is not for this pod: its owners do not include it"
+        home = ticket.metadata.namespace
+        only = f"it names no owners, so only pods of namespace {home} may claim it"
+        return (
+            f"is not for this pod: {'its owners do not include it' if ticket.spec.owners else only}"
+        )
     if ticket.metadata.deletion_timestamp is not None:
         return "is being deleted"
     closed = filter(seeking.is_closed, market.orders)
