@@ -11,7 +11,7 @@ from korder.cli.places import EMBEDDED, chosen_kubeconfig, kubeconfig_of_embedde
 from korder.kube import config, discovery
 from korder.kube.client import Client
 from korder.kube.connect import open_client
-from korder.kube.errors import DeadlineExceeded, Forbidden, KubeError, Unauthorized, Unreached
+from korder.kube.errors import DeadlineExceeded, Forbidden, KubeError, Unreached
 from korder.runtime.clock import SystemClock
 
 FIRST_ANSWER = 5.0
@@ -52,10 +52,6 @@ async def cluster(
 async def _greet(client: Client) -> None:
     try:
         await discovery.server_version(client)
-    except Unauthorized as error:
-        raise KubeError(
-            f"the API server does not accept these credentials (expired or wrong token?): {error}"
-        ) from error
     except Forbidden:
         return  # some servers hide their version from strangers; what matters is asked for later
 
