@@ -1,4 +1,4 @@
-"""`korder up` again and again on one folder: what is kept, what is forgotten, and Ctrl-C at any moment."""
+"""`korder up` again and again on one folder: what is kept, what is forgotten, two at once, and Ctrl-C at any moment."""
 
 import asyncio
 from collections.abc import Callable
@@ -56,19 +56,54 @@ def test_state_is_kept_nodes_follow_the_flags_and_a_reset_forgets(
     asyncio.run(up.stop())
 
 
-@pytest.mark.parametrize("flags", [[], ["--reset"]], ids=["plain", "to forget"])
-def test_a_second_cluster_on_the_same_folder_says_what_can_be_done(
-    korder: Korder, folder: Path, flags: list[str]
+@pytest.mark.parametrize(
+    ("first", "flags"),
+    [
+        pytest.param([], [], id="both keep state"),
+        pytest.param([], ["--reset"], id="to forget"),
+        pytest.param([], ["--memory"], id="only the first keeps state"),
+        pytest.param(["--memory"], [], id="only the second keeps state"),
+        pytest.param(["--memory"], ["--memory"], id="both keep nothing"),
+    ],
+)
+def test_a_second_cluster_on_the_same_folder_says_what_can_be_done_and_harms_nothing(
+    korder: Korder, quick: Korder, folder: Path, first: list[str], flags: list[str]
 ) -> None:
-    up = UpProcess(folder, "--nodes", "1")
+    up = UpProcess(folder, "--nodes", "1", *first)
     asyncio.run(up.start())
+    files = written(folder)
     second = korder("up", *flags)
-    asyncio.run(up.stop())
     assert second.returncode == 1
     assert second.stderr == (
-        f"korder: {folder}/state.db is in use by another process, most likely a `korder up`:"
+        f"korder: {folder} is in use by another `korder up`:"
         " end that one, or give this one a folder of its own with --data-dir\n"
     )
+    assert written(folder) == files
+    assert quick("get", "nodes", "-o", "name").stdout == "node/node-1\n"
+    asyncio.run(up.stop())
+
+
+def written(folder: Path) -> dict[str, int]:
+    """What is there and when it was written; 0 for what a cluster at work writes all the time."""
+    busy = ("state.db", "up.log")
+    return {
+        file.name: 0 if file.name.startswith(busy) else file.stat().st_mtime_ns
+        for file in folder.iterdir()
+    }
+
+
+@pytest.mark.parametrize(
+    ("killed", "next_one"), [(["--memory"], []), ([], ["--memory"])], ids=["memory", "state"]
+)
+def test_a_folder_is_free_as_soon_as_its_cluster_is_killed(
+    folder: Path, killed: list[str], next_one: list[str]
+) -> None:
+    up = UpProcess(folder, "--nodes", "1", *killed)
+    asyncio.run(up.start())
+    up.kill()
+    up = UpProcess(folder, "--nodes", "1", *next_one)
+    asyncio.run(up.start())
+    asyncio.run(up.stop())
 
 
 def test_ctrl_c_during_the_start_ends_it_quietly_and_the_next_start_works(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 import random
@@ -12,6 +13,7 @@ from typing import Annotated
 import typer
 
 from korder.cli import logs, loops
+from korder.cli.occupying import alone_in
 from korder.cli.places import EMBEDDED, chosen_kubeconfig, data_folder, kubeconfig_of_embedded
 from korder.embedded import credentials, fleet
 from korder.embedded.apiserver import storage
@@ -86,16 +88,10 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     """Run a small Kubernetes in this process, until Ctrl-C."""
     logs.configure(log_format, quiet=True)
     folder = (data_dir or data_folder()).absolute()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
-        raise KubeError(f"{folder} cannot hold a cluster: it is not a folder") from error
-    except OSError as error:
-        raise KubeError(f"{folder} cannot hold a cluster: {error.strerror}") from error
     options = Options(
         folder=folder,
         memory=memory,
-        port=port or _last_port(folder),
+        port=port,
         machines=fleet.fleet(nodes, fleet.shape_of(node_shape)),
         without=frozenset(without or ()),
         objects=(priority_class(), *doors(Site(), Admission.POLICY)),
@@ -105,10 +101,6 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     with asyncio.Runner(loop_factory=loops.fastest()) as runner:
         try:
             runner.run(_up(options, folder, reset=reset))
-        except storage.InUse as error:
-            raise KubeError(
-                f"{error}, most likely a `korder up`: end that one, or give this one a folder of its own with --data-dir"
-            ) from error
         except (storage.Unusable, credentials.Unusable) as error:
             raise KubeError(str(error)) from error
         except asyncio.CancelledError:
@@ -116,17 +108,19 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
 
 
 async def _up(options: Options, folder: Path, *, reset: bool) -> None:
-    if reset:
-        await _forget(folder)
     stop, starting = asyncio.Event(), asyncio.current_task()
     _at_signals(starting.cancel if starting else stop.set)
-    async with running(options, clock=SystemClock(), rng=random.Random()) as cluster:
-        _at_signals(stop.set)
-        config = kubeconfig_of_embedded(folder)
-        write_privately(config, cluster.kubeconfig())
-        (folder / PORT).write_text(cluster.server.rpartition(":")[2])
-        _tell(cluster, options, config)
-        await stop.wait()
+    async with alone_in(folder):
+        if reset:
+            _forget(folder)
+        options = replace(options, port=options.port or _last_port(folder))
+        async with running(options, clock=SystemClock(), rng=random.Random()) as cluster:
+            _at_signals(stop.set)
+            config = kubeconfig_of_embedded(folder)
+            write_privately(config, cluster.kubeconfig())
+            (folder / PORT).write_text(cluster.server.rpartition(":")[2])
+            _tell(cluster, options, config)
+            await stop.wait()
     print("stopped", flush=True)
 
 
@@ -136,20 +130,8 @@ def _at_signals(act: Callable[[], object]) -> None:
         loop.add_signal_handler(number, act)
 
 
-async def _forget(folder: Path) -> None:
-    """Removes what is stored, unless somebody is using it."""
-    path = folder / STATE
-    try:
-        async with storage.open_storage(path):
-            pass
-    except storage.InUse:
-        raise
-    except storage.Unusable:
-        pass  # damaged or from another version: a reset is the way out
-    _remove(folder)
-
-
-def _remove(folder: Path) -> None:
+def _forget(folder: Path) -> None:
+    """Removes what is stored, be it damaged or from another version: a reset is the way out."""
     for file in folder.glob(f"{STATE}*"):
         file.unlink()
 

@@ -16,7 +16,6 @@ from korder.embedded.apiserver.storage.errors import (
     Closed as Closed,
     Conflict as Conflict,
     Expired as Expired,
-    InUse as InUse,
     NotFound as NotFound,
     StorageError as StorageError,
     TooNew as TooNew,

@@ -5,7 +5,6 @@ StorageError
     Expired, TooNew                      the version of a read is compacted, or not reached yet
     WriteFailed                          the disk refused; nothing was written and later writes may succeed
     Unusable                             the file cannot be opened; the message is one sentence for a person
-        InUse                            another process has it
     Closed                               the storage was closed
 """
 
@@ -66,10 +65,6 @@ class WriteFailed(StorageError):
 
 class Unusable(StorageError):
     """The file cannot serve as a storage."""
-
-
-class InUse(Unusable):
-    """Another process has the file open."""
 
 
 class Closed(StorageError):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 import sqlite3
 
-from korder.embedded.apiserver.storage.errors import InUse, Unusable
+from korder.embedded.apiserver.storage.errors import Unusable
 from korder.embedded.apiserver.storage.records import Change, Event, Key, Record
 
 APPLICATION = 0x6B6F7264
@@ -117,7 +117,7 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-            raise InUse(f"{path} is in use by another process") from error
+            raise Unusable(f"{path} is in use by another process") from error
         raise Unusable(f"{path} cannot be opened: {error}") from error
     except sqlite3.DatabaseError as error:
         raise Unusable(f"{path} is not a store of korder, or it is damaged: {error}") from error
