@@ -48,6 +48,15 @@ kind: Quota
 metadata: {name: limit}
 spec: {enforcement: Wait, hard: {tickets: 2}}
 """
+TRAINING = """
+apiVersion: core.korder.dev/v1alpha1
+kind: Order
+metadata: {name: training}
+spec:
+  replicas: 8
+  minAvailable: 8
+  template: {spec: {resources: {requests: {cpu: "2"}}}}
+"""
 SHORT = ("--for", "30m", "-o", "json")
 
 
@@ -72,7 +81,48 @@ def test_a_friday_that_does_not_fit_is_told_with_since_when_and_why(quick: Korde
         "had a ticket that never held anything: 0/1 nodes are available: 1 Insufficient cpu"
     )
     (missing,) = [each for each in told.happenings if each.bad]
-    assert missing.text.startswith("wanted, 1 of 3 tickets missing for 20m: 0/1 nodes")
+    assert missing.text.startswith("3 tickets wanted, 1 of 3 tickets missing for 20m: 0/1 nodes")
+    assert told.workloads[0].complete_at is None
+
+
+@pytest.mark.parametrize("manifest", [TRAINING, TRAINING.replace("  minAvailable: 8\n", "")])
+def test_an_order_that_never_gets_all_its_tickets_is_never_complete(
+    quick: Korder, manifest: str
+) -> None:
+    done = quick("simulate", "-f", "-", "--nodes", "1", *SHORT, stdin=manifest)
+    assert done.returncode == 1
+    told = report.decode(done.stdout.encode()).timeline
+    (training,) = told.workloads
+    assert (training.complete_at, training.wanted, training.running) == (None, 8, 4)
+    (text,) = [each.text for each in told.happenings if each.kind == "Order"]
+    assert text == (
+        "8 tickets wanted, 4 of 8 still missing at the end: "
+        "0/1 nodes are available: 1 Insufficient cpu"
+    )
+
+
+def test_tickets_that_wait_are_told_beside_the_pods_that_do(quick: Korder) -> None:
+    short = ("--nodes", "1", "--for", "30m")
+    done = quick("simulate", "-f", "-", *short, stdin=f"{TRAINING}---{SPARE}")
+    waiting = [line.split()[:5] for line in done.stdout.splitlines() if line.startswith("waiting")]
+    assert waiting == [
+        ["waiting", "2", "pods", "at", "most"],
+        ["waiting", "6", "tickets", "at", "most"],
+    ]
+
+
+def test_every_window_is_complete_only_with_all_its_tickets(quick: Korder) -> None:
+    """Also at its start, when the tickets that held room ahead of it become due one after the other."""
+    done = quick("simulate", "-f", "-", "--nodes", "1", *SHORT, stdin=FRIDAY)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = report.decode(done.stdout.encode()).timeline
+    assert [each.text for each in told.happenings if each.kind == "Order"] == [
+        "3 tickets wanted, all held after less than a second"
+    ]
+    (friday,) = told.workloads
+    assert friday.started_at is not None
+    assert friday.complete_at is not None
+    assert friday.complete_at > friday.started_at
 
 
 def test_an_order_that_fills_its_quota_is_kept(quick: Korder) -> None:
@@ -92,6 +142,16 @@ def test_an_order_that_a_quota_cuts_short_is_not_kept(quick: Korder) -> None:
     (promise,) = report.decode(done.stdout.encode()).timeline.promises
     assert promise.text.startswith("wants 3, has 2 since ")
     assert promise.text.endswith("quota limit: tickets used 2 of 2, requested 1")
+
+
+def test_an_order_of_all_or_nothing_that_a_quota_cuts_short_is_not_kept(quick: Korder) -> None:
+    """It says that it is closed, and of the quota only that it makes no progress."""
+    done = quick("simulate", "-f", "-", "--nodes", "2", *SHORT, stdin=f"{QUOTA}---{TRAINING}")
+    assert done.returncode == 1
+    told = report.decode(done.stdout.encode()).timeline
+    assert told.workloads[0].complete_at is None
+    assert told.promises[0].text.startswith("wants 8, has 2 since ")
+    assert told.promises[0].text.endswith("quota limit: tickets used 2 of 2, requested 1")
 
 
 def test_a_friday_that_a_quota_cuts_short_is_told_after_it_is_over(quick: Korder) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from korder.embedded.simulation.telling import page
 from korder.embedded.simulation.telling.lines import Name
+from korder.testing.builders import a_ticket
 
 _HISTORY = runpy.run_path(str(Path(__file__).with_name("history.py")))
 History, NO_ROOM, a_report = (_HISTORY[name] for name in ("History", "NO_ROOM", "a_report"))
@@ -121,3 +122,12 @@ def test_a_reason_that_many_have_is_told_once() -> None:
     text = page.render(a_report(history.told()))
     assert text.partition("What happened when")[0].count(NO_ROOM) == 1
     assert text.count("as above") == 4
+
+
+def test_tickets_that_wait_are_shown_beside_the_pods_that_do() -> None:
+    history = History(WEB)
+    history.node("node-1")
+    history.put(a_ticket("one").but({"status": {"phase": "Pending", "message": NO_ROOM}}))
+    shown = page.render(a_report(history.told()))
+    assert 'aria-label="waiting tickets: 1 at most"' in shown
+    assert '<th scope="col">Waiting tickets</th>' in shown

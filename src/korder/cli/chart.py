@@ -54,7 +54,8 @@ def lines(told: Timeline, width: int = WIDTH) -> list[Text]:
     """The whole timeline, line by line."""
     chosen = _chosen(told.workloads)
     used = [each for each in told.use.series if any(each.allocatable)]
-    titles = [*map(_titles, chosen), *map(_amounts, used), _waits(told)]
+    waiting = list(_waiting(told))
+    titles = [*map(_titles, chosen), *map(_amounts, used), *(_waits(*each) for each in waiting)]
     widths = [
         min(max((cell_len(labels[i]) for labels in titles), default=0), most)
         for i, most in enumerate(_LONGEST)
@@ -62,13 +63,14 @@ def lines(told: Timeline, width: int = WIDTH) -> list[Text]:
     room = max(width - sum(widths) - len(widths) * len(_GAP), 10)
     bars = [_Row(_titles(each), _bar(told, each.spans, room)) for each in chosen]
     curves = [_Row(_amounts(each), _curve(_shares(each), room)) for each in used]
+    queues = [_Row(_waits(*each), _queue(each[1], room)) for each in waiting]
     return [
         _line(_Row(("", "", ""), _axis(told, room)), widths),
         *(_line(row, widths) for row in bars),
         *_others(told, len(chosen)),
         _legend(chosen),
         Text(),
-        *(_line(row, widths) for row in [*curves, _waiting(told, room)]),
+        *(_line(row, widths) for row in [*curves, *queues]),
         Text(),
         *_story(told, width),
         Text(),
@@ -147,15 +149,24 @@ def _level(share: float) -> str:
     return _LEVELS[min(int(share * 7.999) + 1, 8) if share > 0 else 0]
 
 
-def _waits(told: Timeline) -> tuple[str, str, str]:
-    most = max(told.use.waiting, default=0)
-    return "waiting", f"{most} pod{'s' if most != 1 else ''} at most", ""
+def _waiting(told: Timeline) -> Iterable[tuple[str, Sequence[int]]]:
+    """What waited, part by part: pods and tickets; that nothing did is said once."""
+    pods, tickets = told.use.waiting, told.use.waiting_tickets
+    if any(pods) or not any(tickets):
+        yield "pod", pods
+    if any(tickets):
+        yield "ticket", tickets
 
 
-def _waiting(told: Timeline, room: int) -> _Row:
-    most = max(told.use.waiting, default=0)
-    curve = _curve([count / most if most else 0.0 for count in told.use.waiting], room)
-    return _Row(_waits(told), Text(curve.plain, style="yellow"))
+def _waits(noun: str, counts: Sequence[int]) -> tuple[str, str, str]:
+    most = max(counts, default=0)
+    return "waiting", f"{most} {noun}{'s' if most != 1 else ''} at most", ""
+
+
+def _queue(counts: Sequence[int], room: int) -> Text:
+    most = max(counts, default=0)
+    curve = _curve([count / most if most else 0.0 for count in counts], room)
+    return Text(curve.plain, style="yellow")
 
 
 def _axis(told: Timeline, room: int) -> Text:

@@ -1,12 +1,14 @@
 """What is read out of objects as they are stored: plain JSON, because most of each is of no interest here.
 
-`goals` and `chronicle` ask. Whatever has not the expected form counts as not said.
+`goals`, `tickets` and `chronicle` ask. Whatever has not the expected form counts as not said.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 import re
 from typing import cast
 
+from korder.api import instant
 from korder.api.core import FINISHED_PHASES
 from korder.api.meta import JSON
 from korder.api.reserve import TICKET_BOUND_CONDITION
@@ -20,6 +22,12 @@ def part(body: Body, name: str) -> dict[str, JSON]:
     """A member that is an object; empty if it is not there."""
     found = body.get(name)
     return found if isinstance(found, dict) else {}
+
+
+def parts(body: Body, name: str) -> list[dict[str, JSON]]:
+    """A member that is a list of objects; empty if it is not there."""
+    found = body.get(name)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def uid(body: Body) -> str:
@@ -43,6 +51,13 @@ def stem(body: Body, name: str) -> str:
 def is_deleted(body: Body) -> bool:
     """Whether somebody has asked for its end."""
     return "deletionTimestamp" in part(body, "metadata")
+
+
+def starts_at(body: Body) -> datetime | None:
+    """When the time of a ticket comes; None if it has come when the ticket is made."""
+    spec = part(body, "spec")
+    text = part(spec, "window").get("startTime") or spec.get("startTime")
+    return instant.parse(str(text)) if text else None
 
 
 def condition(body: Body, kind: str) -> dict[str, JSON]:

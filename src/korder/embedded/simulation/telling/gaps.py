@@ -27,7 +27,6 @@ class Gap:
             self.lengths[self.now] = self.lengths.get(self.now, timedelta()) + (at - self.at)
         self.at, self.now = at, (missing, wanted)
 
-    def mostly(self) -> str:
-        """How many were missing for the longest time."""
-        missing, wanted = max(self.lengths, key=lambda each: self.lengths[each])
-        return f"{missing} of {wanted}"
+    def mostly(self) -> tuple[int, int]:
+        """How many of how many were missing for the longest time."""
+        return max(self.lengths, key=lambda each: self.lengths[each], default=self.now)

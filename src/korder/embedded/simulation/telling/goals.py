@@ -4,11 +4,11 @@
 function that reads an object of it. Pods of owners that are not listed are still told, under the name of their owner.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from korder.api.meta import JSON
-from korder.api.reserve import ORDERS, OrderCondition, OrderReason, Reason
+from korder.api.reserve import ORDERS, OrderCondition, OrderReason, Reason, StrategyType
 from korder.embedded.simulation.telling import bodies
 from korder.embedded.simulation.telling.bodies import Body
 
@@ -25,8 +25,9 @@ class Goal:
         done: It has reached its end.
         failed: It has given up; why.
         held: It is not meant to run now (suspended).
-        unmade: How many it wants besides those that are there, if nobody says how many in all.
-        closed: It wants nothing until later; what was unmade before never came.
+        booked: Numbers of tickets that it wants besides those that are there, unless they have been seen.
+        nodes: On how many nodes it wants a ticket, while it makes some.
+        closed: It wants nothing until later; what was booked before and not made never came.
         trouble: Why its controller cannot make pods, if it says so.
         progress: How far it is, if it is meant to end.
     """
@@ -36,7 +37,8 @@ class Goal:
     done: bool = False
     failed: str = ""
     held: bool = False
-    unmade: int = 0
+    booked: frozenset[int] = frozenset()
+    nodes: int = 0
     closed: bool = False
     trouble: str = ""
     progress: str = ""
@@ -82,27 +84,65 @@ def _completions(body: Body) -> Goal:
 
 def _tickets(body: Body) -> Goal:
     failure, ready = _true(body, "Failure"), bodies.condition(body, OrderCondition.READY)
-    is_short = ready.get("reason") == Reason.QUOTA_EXCEEDED
+    short = _shortage(body)
+    makes = bool(short or _true(body, OrderCondition.PROGRESSING))
     return Goal(
         None,
         done=bool(_true(body, _COMPLETE)),
         failed=str(failure.get("message") or "it failed") if failure else "",
         held=bool(bodies.part(body, "spec").get("paused")),
-        unmade=_unmade(bodies.part(body, "status")) if is_short else 0,
+        booked=frozenset(_booked(body)),
+        nodes=_nodes(body) if makes else 0,
         closed=ready.get("reason") == OrderReason.BETWEEN_WINDOWS,
-        trouble=str(ready.get("message") or "") if is_short else "",
+        trouble=short,
     )
 
 
-def _unmade(status: Body) -> int:
-    """How many tickets of an order a quota has no room for."""
-    there = _number(status, "availableReplicas", 0) + _number(status, "unavailableReplicas", 0)
-    pools = status.get("pools")
-    if not isinstance(pools, list) or not pools:
-        claimed = _number(status, "claimedReplicas", 0)
-        return max(_number(status, "desiredReplicas", 0) - claimed - there, 0)
-    sizes = (_number(pool, "size", 0) for pool in pools if isinstance(pool, dict))
-    return max(sum(sizes) - there, 0)
+def _shortage(body: Body) -> str:
+    """Which quota has no room for tickets of an order, wherever it says so first."""
+    said = (
+        bodies.condition(body, each) for each in (OrderCondition.READY, OrderCondition.PROGRESSING)
+    )
+    short = (each for each in said if each.get("reason") == Reason.QUOTA_EXCEEDED)
+    return next((str(each.get("message") or "") for each in short), "")
+
+
+def _booked(body: Body) -> Iterator[int]:
+    """The numbers of tickets that an order has booked and not called made, and those of an edit that it has not seen."""
+    spec, status = bodies.part(body, "spec"), bodies.part(body, "status")
+    made = _number(status, "madeIndex", 0)
+    for pool in bodies.parts(status, "pools"):
+        yield from _members(str(pool.get("members") or ""), made)
+    if spec.get("daemonSet") or _has_windows(body) or not _is_edited(body):
+        return
+    more = _number(spec, "replicas", 1) - _number(status, "issuedReplicas", 0)
+    following = _number(status, "nextIndex", 0)
+    yield from range(following, following + more)
+
+
+def _members(text: str, least: int) -> Iterator[int]:
+    """The numbers from `least` on in a text such as `0-2,5`."""
+    for span in filter(None, text.split(",")):
+        first, _, last = span.partition("-")
+        yield from range(max(int(first), least), int(last or first) + 1)
+
+
+def _has_windows(body: Body) -> bool:
+    strategy = bodies.part(bodies.part(body, "spec"), "strategy")
+    return strategy.get("type") == StrategyType.SCHEDULED
+
+
+def _is_edited(body: Body) -> bool:
+    """Whether nobody has acted yet on what an object says now."""
+    generation = _number(bodies.part(body, "metadata"), "generation", 1)
+    return _number(bodies.part(body, "status"), "observedGeneration", 0) < generation
+
+
+def _nodes(body: Body) -> int:
+    """How many nodes an order counts that wants a ticket on each; with windows, only its tickets tell for which of them."""
+    if not bodies.part(body, "spec").get("daemonSet") or _has_windows(body):
+        return 0
+    return _number(bodies.part(body, "status"), "desiredReplicas", 0)
 
 
 def _timetable(_: Body) -> Goal:

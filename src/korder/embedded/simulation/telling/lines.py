@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from korder.api import reserve
 from korder.embedded.simulation.telling.bars import Bar
+from korder.embedded.simulation.telling.coming import Coming
 from korder.embedded.simulation.telling.crews import Crew, Member, Phase
 from korder.embedded.simulation.telling.gaps import Gap
 from korder.embedded.simulation.telling.goals import Goal
@@ -35,6 +36,8 @@ class Name(NamedTuple):
     name: str
 
 
+_WANTED = "wanted"
+"""What is told of a gap with which a workload began."""
 _MISSING = (State.WAITING, State.SHORT)
 _CONTENT = (State.RUNNING, State.IDLE)
 
@@ -53,6 +56,7 @@ class Line:
         self.promised = False
         self.deleted_at: datetime | None = None
         self.crew = Crew()
+        self._coming = Coming()
         self._division = division
         self._tell = tell
         self._wanted_at = at
@@ -65,6 +69,8 @@ class Line:
         self._missed = 0
         """Tickets that ended without ever having held anything."""
         self._missed_why = ""
+        self._goes_without = False
+        """What it has is not all it wanted: the rest was given up."""
         self._pods: tuple[str, ...] = ()
         """The first two names of pods that nobody owns."""
         self._trouble = ""
@@ -83,10 +89,18 @@ class Line:
 
     @property
     def wanted(self) -> int:
-        """How many pods are to run; where nobody says, those that are there, that were lost, and that cannot be made."""
+        """How many pods are to run; where nobody says, those that are there, that were lost, and that are yet to come."""
         if self._goal.pods is not None:
             return self._goal.pods
-        return self.crew.unfinished + len(self._lost) + self._goal.unmade
+        return self.crew.unfinished + len(self._lost) + self._coming.due + self._unmade
+
+    @property
+    def _unmade(self) -> int:
+        """How many tickets an order wants that are not there; while it is paused it makes none."""
+        if self._goal.held:
+            return 0
+        bare = self._goal.nodes - self.crew.unfinished - self._coming.there
+        return max(self._coming.unmade, bare)
 
     @property
     def state(self) -> State:
@@ -113,8 +127,12 @@ class Line:
             return
         self._pass(at)
         self.deleted_at, self._goal, self._trouble = None, goal, goal.trouble
-        if goal.closed and before.unmade:
-            self._give_up(before)
+        if again:
+            self._coming.book(frozenset())
+        unmade = self._coming.unmade
+        self._coming.book(goal.booked)
+        if goal.closed and before.trouble:
+            self._give_up(unmade - self._coming.unmade, before.trouble)
         if goal.failed and not before.failed:
             self._end(at, f"failed: {goal.failed}", bad=True)
         elif goal.done and not before.done:
@@ -125,14 +143,29 @@ class Line:
         self._judge(at)
 
     def make(self, at: datetime, uid: str, name: str) -> Member:
-        """A pod was made."""
+        """A pod was made, or the time of a ticket has come."""
         self._pass(at)
+        self._coming.make(name)
+        self._coming.leave(uid)
         member = self.crew.make(at, uid, name)
         if self.name.kind == POD:
             self.deleted_at = None
             self._pods = tuple(dict.fromkeys((*self._pods, name)))[:2]
         self._judge(at)
         return member
+
+    def expect(self, at: datetime, uid: str, name: str, start: datetime | None) -> None:
+        """A ticket was made that nobody has looked at, or whose time has not come."""
+        self._pass(at)
+        self._coming.make(name)
+        self._coming.come(uid, start)
+        self._judge(at)
+
+    def dismiss(self, at: datetime, uid: str) -> None:
+        """A ticket that was expected has gone."""
+        self._pass(at)
+        self._coming.leave(uid)
+        self._judge(at)
 
     def move(self, at: datetime, uid: str, phase: Phase, why: str) -> None:
         """A pod has gone a step, or has another reason to wait."""
@@ -163,10 +196,12 @@ class Line:
         self._missed_why = self.crew.members[uid].why or self._missed_why
         self.move(at, uid, Phase.SUCCEEDED, "")
 
-    def _give_up(self, before: Goal) -> None:
-        """What could not be made is not wanted any more."""
-        self._missed += before.unmade
-        self._missed_why = before.trouble
+    def _give_up(self, number: int, why: str) -> None:
+        """Tickets that could not be made are not wanted any more."""
+        if number <= 0:
+            return
+        self._missed += number
+        self._missed_why = why
         if self._gap is not None:
             self._gap.in_vain = True
 
@@ -183,7 +218,7 @@ class Line:
 
     def _aimed(self, at: datetime, old: int | None, new: int) -> None:
         if old is None:
-            self._open(at, f"{new} {self._noun}{'' if new == 1 else 's'} wanted")
+            self._open(at, f"{self._counted(new)} {_WANTED}")
         elif old != new and not self._goal.ends:
             self._open(at, f"scaled from {old} to {new}")
 
@@ -203,34 +238,40 @@ class Line:
 
     def _judge(self, at: datetime) -> None:
         """Opens or closes the gap, after anything has changed."""
+        self._coming.advance(at)
         if self.deleted_at is not None:
             return
         if self.state not in _MISSING:
             self._fill(at)
             return
         if self._gap is None:
-            self._gap = Gap(at, "" if self._complete_at else "wanted")
+            self._gap = Gap(at, "" if self._complete_at else _WANTED)
+            self._goes_without = False
         self._gap.hold(at, self._missing, self.wanted)
         self._gap.why = self._why or self._gap.why
 
     def _fill(self, at: datetime) -> None:
         """Nothing is missing any more."""
         runs = self.state is State.RUNNING
-        if runs:
-            self._complete_at = self._complete_at or at
         gap, self._gap = self._gap, None
+        self._goes_without = runs and (self._goes_without or (gap is not None and gap.in_vain))
+        if runs and not self._goes_without:
+            self._complete_at = self._complete_at or at
         if gap is None:
             return
         seconds = (at - gap.since).total_seconds()
-        if seconds < NOTICE and not (gap.cause and self.promised):
+        ends = runs or gap.in_vain or not self._holds
+        if seconds < NOTICE and not (gap.cause and self.promised and ends):
             return
         reason = f": {gap.why}" if gap.why and seconds >= NOTICE else ""
+        gap.hold(at, 0, 0)
+        missing, wanted = gap.mostly()
         after = f"all {self._well} after {lasting(seconds)}"
         missed = not gap.cause or gap.in_vain
         if missed:
-            gap.hold(at, 0, 0)
-            after = f"{gap.mostly()} {self._noun}s missing for {lasting(seconds)}"
-        told = [gap.cause, after] if runs or missed else [gap.cause]
+            after = f"{missing} of {wanted} {self._noun}s missing for {lasting(seconds)}"
+        cause = self._caused(gap, wanted if missed else self.wanted)
+        told = [cause, after] if runs or missed else [cause]
         self._say(gap.since, f"{', '.join(filter(None, told))}{reason}", bad=gap.in_vain)
 
     def conclude(self, end: datetime) -> None:
@@ -240,8 +281,17 @@ class Line:
             return
         still = f"{self._missing} of {self.wanted} still missing at the end"
         reason = f": {self._why}" if self._why else ""
-        told = ", ".join(filter(None, [gap.cause, still]))
+        told = ", ".join(filter(None, [self._caused(gap, self.wanted), still]))
         self._say(gap.since, f"{told}{reason}", bad=self.promised)
+
+    def _caused(self, gap: Gap, wanted: int) -> str:
+        """Why something was missing; of an order with the number, which nobody knew when it began."""
+        if gap.cause != _WANTED or self.name.kind != ORDER:
+            return gap.cause
+        return f"{self._counted(wanted)} {_WANTED}"
+
+    def _counted(self, number: int) -> str:
+        return f"{number} {self._noun}{'' if number == 1 else 's'}"
 
     @property
     def _missing(self) -> int:

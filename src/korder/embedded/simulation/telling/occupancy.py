@@ -36,10 +36,15 @@ class Occupancy:
         self._requested = {name: Meter(division) for name in _ALWAYS}
         self._offered = {name: Meter(division) for name in _ALWAYS}
         self._waiting = Meter(division)
+        self._waiting_tickets = Meter(division)
 
     def waiting(self, at: datetime, amount: int) -> None:
         """More or fewer pods wait for their start."""
         self._waiting.add(at, amount)
+
+    def waiting_ticket(self, at: datetime, amount: int) -> None:
+        """More or fewer tickets wait for room."""
+        self._waiting_tickets.add(at, amount)
 
     def pod(self, at: datetime, node: str, amounts: Amounts, times: int) -> None:
         """A pod takes room on a node (1) or gives it back (-1)."""
@@ -70,12 +75,14 @@ class Occupancy:
     def told(self, end: datetime) -> Use:
         """Everything up to the end; of a run that ended early, only the parts that have begun."""
         self._waiting.advance(end)
+        self._waiting_tickets.advance(end)
         begun = self._division.begun(end)
         names = [*_ALWAYS, *sorted(name for name in self._offered if "/" in name)]
         return Use(
             bucket_seconds=self._division.width / 1e6,
             series=tuple(self._series(name, end) for name in names),
             waiting=tuple(self._waiting.peaks()[:begun]),
+            waiting_tickets=tuple(self._waiting_tickets.peaks()[:begun]),
         )
 
     def _series(self, name: str, end: datetime) -> Series:

@@ -194,7 +194,8 @@ def _use(told: Timeline) -> str:
     shown = [each for each in told.use.series if any(each.allocatable)]
     if not shown:
         return ""
-    figures = "\n".join([*map(_figure, shown), _waiting(told)])
+    queues = [_waiting("pods", told.use.waiting), _waiting("tickets", told.use.waiting_tickets)]
+    figures = "\n".join([*map(_figure, shown), *filter(None, queues)])
     return (
         "<section><h2>How full the cluster was<small>requested, against what its nodes have"
         f"</small></h2>\n{figures}\n{_numbers(told, shown)}</section>"
@@ -215,15 +216,15 @@ def _figure(series: Series) -> str:
     )
 
 
-def _waiting(told: Timeline) -> str:
-    most = max(told.use.waiting)
+def _waiting(noun: str, counts: Sequence[int]) -> str:
+    most = max(counts, default=0)
     if not most:
         return ""
-    path = curve(told.use.waiting, most, _ACROSS)
+    path = curve(counts, most, _ACROSS)
     return (
-        f"<figure><figcaption>waiting pods<span>{most:,} at most</span></figcaption>"
+        f"<figure><figcaption>waiting {noun}<span>{most:,} at most</span></figcaption>"
         f'<svg class="u grid late" viewBox="0 0 {_ACROSS} 100" preserveAspectRatio="none" role="img" '
-        f'aria-label="waiting pods: {most:,} at most"><path class="area" d="{path}V100H0Z"/></svg></figure>'
+        f'aria-label="waiting {noun}: {most:,} at most"><path class="area" d="{path}V100H0Z"/></svg></figure>'
     )
 
 
@@ -231,7 +232,11 @@ def _numbers(told: Timeline, shown: Sequence[Series]) -> str:
     """The same as a table of at most 24 rows."""
     count = len(told.use.waiting)
     step = max(-(-count // 24), 1)
-    heads = "".join(f'<th scope="col">{escape(each.resource)}</th>' for each in shown)
+    queues = {"pods": told.use.waiting}
+    if any(told.use.waiting_tickets):
+        queues["tickets"] = told.use.waiting_tickets
+    titles = [*(each.resource for each in shown), *(f"Waiting {noun}" for noun in queues)]
+    heads = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
     rows = []
     for begin in range(0, count, step):
         part = slice(begin, begin + step)
@@ -239,12 +244,12 @@ def _numbers(told: Timeline, shown: Sequence[Series]) -> str:
             f'<td class="n">{amount(each.resource, max(each.peak[part]))}</td>' for each in shown
         )
         at = told.start + (told.end - told.start) * begin / count
-        waiting = max(told.use.waiting[part])
-        rows.append(f'<tr><td class="n">{_clock(told, at)}</td>{cells}<td>{waiting}</td></tr>')
+        waiting = "".join(f"<td>{max(counts[part])}</td>" for counts in queues.values())
+        rows.append(f'<tr><td class="n">{_clock(told, at)}</td>{cells}{waiting}</tr>')
     return (
         "<details><summary>The same in numbers: the most requested from each instant on, and how many "
-        f'pods waited</summary>\n<table><thead><tr><th scope="col">From</th>{heads}<th scope="col">'
-        "Waiting pods</th></tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table></details>"
+        f'{" and ".join(queues)} waited</summary>\n<table><thead><tr><th scope="col">From</th>{heads}'
+        "</tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table></details>"
     )
 
 

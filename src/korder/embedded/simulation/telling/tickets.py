@@ -1,16 +1,17 @@
 """Tickets as what an order has, and guardians as what takes room.
 
 `chronicle` passes their changes on. An order wants the tickets that are there and whose time has come: those that hold room, or
-whose pod has it, are well; the others wait. One that ends without ever having held anything was missed, and breaks the promise of
+whose pod has it, are well; the others wait, and so does what the order has booked and is yet to come. One that ends without ever having held anything was missed, and breaks the promise of
 its order. Guardians are not told at all: their ticket is.
 """
 
 from collections.abc import Callable
+from datetime import datetime
 
 from korder.embedded.simulation.changes import Change
 from korder.embedded.simulation.telling import bodies
 from korder.embedded.simulation.telling.bodies import Body
-from korder.embedded.simulation.telling.crews import Phase
+from korder.embedded.simulation.telling.crews import Member, Phase
 from korder.embedded.simulation.telling.lines import TICKET, Line
 from korder.embedded.simulation.telling.occupancy import Occupancy, Tenant
 
@@ -34,6 +35,7 @@ class Tickets:
         self._find = find
         self._leave = leave
         self._lines: dict[str, Line] = {}
+        self._waiting: set[str] = set()
         self._guardians: dict[str, Tenant] = {}
 
     def see(self, change: Change) -> None:
@@ -46,9 +48,10 @@ class Tickets:
         if uid not in self._lines:
             self._lines[uid] = self._find(change)
         line, phase = self._lines[uid], _phase(body)
+        self._wait(change.at, uid, waits=phase is Phase.WAITS)
         member = line.crew.members.get(uid)
-        if member is None and phase in (Phase.WAITS, Phase.RUNS):
-            member = line.make(change.at, uid, change.name)
+        if member is None:
+            member = self._meet(change, line, phase)
         if member is None or phase is None:
             return
         in_vain = phase is Phase.SUCCEEDED and not member.started
@@ -57,12 +60,36 @@ class Tickets:
         else:
             line.move(change.at, uid, phase, _why(body) if phase is Phase.WAITS else "")
 
+    def _meet(self, change: Change, line: Line, phase: Phase | None) -> Member | None:
+        """A ticket that is not among those of its order joins them as soon as it holds room or waits for it."""
+        body = change.after or {}
+        uid = bodies.uid(body)
+        if phase in (Phase.WAITS, Phase.RUNS):
+            return line.make(change.at, uid, change.name)
+        if phase is None:
+            line.expect(change.at, uid, change.name, bodies.starts_at(body))
+        else:
+            line.dismiss(change.at, uid)
+        return None
+
+    def _wait(self, at: datetime, uid: str, *, waits: bool) -> None:
+        if waits == (uid in self._waiting):
+            return
+        self._occupancy.waiting_ticket(at, 1 if waits else -1)
+        if waits:
+            self._waiting.add(uid)
+        else:
+            self._waiting.remove(uid)
+
     def _remove(self, change: Change, uid: str) -> None:
         line = self._lines.pop(uid, None)
         if line is None:
             return
+        self._wait(change.at, uid, waits=False)
         if uid in line.crew.members:
             line.remove(change.at, uid, meant=True)
+        else:
+            line.dismiss(change.at, uid)
         if line.name.kind == TICKET:
             line.delete(change.at)
             self._leave(line)

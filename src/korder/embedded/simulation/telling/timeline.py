@@ -133,7 +133,9 @@ class Use(Told):
     bucket_seconds: float
     series: tuple[Series, ...]
     waiting: tuple[int, ...]
-    """The most pods that waited at once."""
+    """The most pods that waited at once; guardians are not among them."""
+    waiting_tickets: tuple[int, ...] = ()
+    """The most tickets that waited for room at once."""
 
 
 class Promise(Told):
