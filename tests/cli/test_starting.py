@@ -57,29 +57,35 @@ def test_state_is_kept_nodes_follow_the_flags_and_a_reset_forgets(
 
 
 @pytest.mark.parametrize(
-    ("first", "flags"),
+    ("first", "others", "following"),
     [
-        pytest.param([], [], id="both keep state"),
-        pytest.param([], ["--reset"], id="to forget"),
-        pytest.param([], ["--memory"], id="only the first keeps state"),
-        pytest.param(["--memory"], [], id="only the second keeps state"),
-        pytest.param(["--memory"], ["--memory"], id="both keep nothing"),
+        pytest.param([], [[], ["--reset"], ["--memory"]], ["--memory"], id="it keeps state"),
+        pytest.param(["--memory"], [[], ["--memory"]], [], id="it keeps nothing"),
     ],
 )
-def test_a_second_cluster_on_the_same_folder_says_what_can_be_done_and_harms_nothing(
-    korder: Korder, quick: Korder, folder: Path, first: list[str], flags: list[str]
+def test_a_folder_has_one_cluster_at_a_time_and_is_free_as_soon_as_that_is_killed(
+    korder: Korder,
+    quick: Korder,
+    folder: Path,
+    first: list[str],
+    others: list[list[str]],
+    following: list[str],
 ) -> None:
     up = UpProcess(folder, "--nodes", "1", *first)
     asyncio.run(up.start())
     files = written(folder)
-    second = korder("up", *flags)
-    assert second.returncode == 1
-    assert second.stderr == (
-        f"korder: {folder} is in use by another `korder up`:"
-        " end that one, or give this one a folder of its own with --data-dir\n"
-    )
+    for flags in others:
+        second = korder("up", *flags)
+        assert second.returncode == 1
+        assert second.stderr == (
+            f"korder: {folder} is in use by another `korder up`:"
+            " end that one, or give this one a folder of its own with --data-dir\n"
+        )
     assert written(folder) == files
     assert quick("get", "nodes", "-o", "name").stdout == "node/node-1\n"
+    up.kill()
+    up = UpProcess(folder, "--nodes", "1", *following)
+    asyncio.run(up.start())
     asyncio.run(up.stop())
 
 
@@ -90,20 +96,6 @@ def written(folder: Path) -> dict[str, int]:
         file.name: 0 if file.name.startswith(busy) else file.stat().st_mtime_ns
         for file in folder.iterdir()
     }
-
-
-@pytest.mark.parametrize(
-    ("killed", "next_one"), [(["--memory"], []), ([], ["--memory"])], ids=["memory", "state"]
-)
-def test_a_folder_is_free_as_soon_as_its_cluster_is_killed(
-    folder: Path, killed: list[str], next_one: list[str]
-) -> None:
-    up = UpProcess(folder, "--nodes", "1", *killed)
-    asyncio.run(up.start())
-    up.kill()
-    up = UpProcess(folder, "--nodes", "1", *next_one)
-    asyncio.run(up.start())
-    asyncio.run(up.stop())
 
 
 def test_ctrl_c_during_the_start_ends_it_quietly_and_the_next_start_works(folder: Path) -> None:

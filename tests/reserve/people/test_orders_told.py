@@ -9,6 +9,7 @@ from korder.embedded.simulation.telling.timeline import State, Timeline
 from korder.testing.builders import a_node, a_pod, a_ticket, an_order
 
 FRIDAY = Name("Order", "default", "friday")
+LATER = "2026-01-05T12:00:00Z"
 NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu"
 
 
@@ -16,12 +17,16 @@ class Booked(History):
     """A history in which people book."""
 
     def order(self, **status: JSON) -> None:
-        self.put(an_order("friday", 2).stored("friday-uid").but({"status": status}))
+        """An order that its controller has looked at."""
+        seen: JSON = {"observedGeneration": 1, **status}
+        self.put(an_order("friday", 2).stored("friday-uid").but({"status": seen}))
 
     def ticket(self, number: int, phase: str, **status: JSON) -> None:
         owner = an_order("friday").stored("friday-uid").build()
         built = a_ticket(f"friday-{number}").owned_by(ORDERS, owner)
-        self.put(built.but({"status": {"phase": phase, **status}}), by="korder")
+        start = LATER if status.get("reason") == "Scheduled" else None
+        told: JSON = {"phase": phase, **status}
+        self.put(built.but({"spec": {"startTime": start}, "status": told}), by="korder")
 
     def waits(self, number: int) -> None:
         self.ticket(number, "Pending", reason="Unschedulable", message=f"{NO_ROOM}. And so on.")
@@ -41,7 +46,7 @@ def test_an_order_whose_tickets_are_all_held_keeps_its_promise() -> None:
     told = history.told()
     (friday,) = told.workloads
     assert (friday.kind, friday.wanted, friday.running) == ("Order", 2, 2)
-    assert lines(told) == ["0 wanted, all held after 4s"]
+    assert lines(told) == ["0 2 tickets wanted, all held after 4s"]
     assert told.promises[0].text == "has all 2 tickets held"
     assert told.kept
 
@@ -115,10 +120,11 @@ def test_an_order_that_a_quota_cuts_short_says_which_and_by_how_much() -> None:
         "reason": "QuotaExceeded",
         "message": told,
     }
-    history.after(60).order(desiredReplicas=2, availableReplicas=1, conditions=[short])
+    booked: JSON = [{"size": 2, "members": "0-1"}]
+    history.after(60).order(pools=booked, madeIndex=1, conditions=[short])
     assert not history.told().kept
     assert history.told().promises[0].text == f"wants 2, has 1 since 00:01:00: {told}"
-    history.after(60).order(desiredReplicas=2, availableReplicas=2)
+    history.after(60).order(pools=booked, madeIndex=2)
     history.ticket(1, "Reserved")
     assert history.told().kept
 
@@ -144,7 +150,8 @@ def test_a_ticket_made_by_hand_is_told_by_its_own_name() -> None:
 
 def test_a_ticket_made_by_hand_for_a_later_day_promises_nothing_yet() -> None:
     history = Booked(Name("Ticket", "default", "mine"))
-    history.put(a_ticket("mine").but({"status": {"phase": "Pending", "reason": "Scheduled"}}))
+    waits: JSON = {"phase": "Pending", "reason": "Scheduled"}
+    history.put(a_ticket("mine").but({"spec": {"startTime": LATER}, "status": waits}))
     assert history.told().promises[0].text == "wants no tickets"
     assert history.told().kept
 
