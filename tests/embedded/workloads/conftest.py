@@ -217,7 +217,7 @@ def world() -> World:
     return World()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def a_world() -> type[World]:
     """Makes worlds of other seeds."""
     return World

@@ -1,13 +1,16 @@
 """The garbage collector on small families of ConfigMaps."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hypothesis import given, strategies as st
 import pytest
 
 from korder.api.core import CONFIG_MAPS, NAMESPACES, NODES, SERVICE_ACCOUNTS, ConfigMap
 from korder.api.meta import JSON
 from korder.embedded.simulation.faults import Fault, Rule, writes
+from korder.runtime.clock import VirtualLoop
 
 if TYPE_CHECKING:
     from conftest import World
@@ -137,3 +140,123 @@ async def test_each_namespace_has_its_default_account_again_and_again(world: "Wo
             await world.until(lambda: world.all(SERVICE_ACCOUNTS))
             world.server.delete(world.path(SERVICE_ACCOUNTS, "default"), {})
         await world.until(lambda: world.all(SERVICE_ACCOUNTS))
+
+
+def own(world: "World", name: str, owners: dict[str, bool]) -> None:
+    """Sets the owners of a map, each with whether its deletion is blocked."""
+    refs: list[JSON] = [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": owner,
+            "uid": world.get(CONFIG_MAPS, owner).metadata.uid,
+            "blockOwnerDeletion": blocks,
+        }
+        for owner, blocks in owners.items()
+    ]
+    world.change(CONFIG_MAPS, name, {"metadata": {"ownerReferences": refs}})
+
+
+def a_circle(world: "World", length: int) -> None:
+    for number in range(length):
+        a_map(world, f"map-{number}")
+    for number in range(length):
+        own(world, f"map-{(number + 1) % length}", {f"map-{number}": True})
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 7])
+async def test_a_dependency_circle_does_not_block_a_foreground_deletion(
+    world: "World", length: int
+) -> None:
+    a_circle(world, length)
+    async with world.running():
+        await asyncio.sleep(1)
+        delete(world, "map-0", "foregroundDeletion")
+        await world.until(lambda: not names(world), seconds=5)
+
+
+async def test_a_dependency_circle_goes_if_all_members_are_deleted_in_the_foreground(
+    world: "World",
+) -> None:
+    a_circle(world, 3)
+    async with world.running():
+        await asyncio.sleep(1)
+        for name in names(world):
+            delete(world, name, "foregroundDeletion")
+        await world.until(lambda: not names(world), seconds=5)
+
+
+async def test_outside_of_the_circle_an_owner_still_waits_for_its_children(world: "World") -> None:
+    a_circle(world, 3)
+    a_map(world, "child", world.get(CONFIG_MAPS, "map-1"))
+    world.change(CONFIG_MAPS, "child", {"metadata": {"finalizers": ["korder.dev/test"]}})
+    async with world.running():
+        delete(world, "map-0", "foregroundDeletion")
+        await asyncio.sleep(60)
+        assert {"map-1", "child"} <= set(names(world))
+        world.change(CONFIG_MAPS, "child", {"metadata": {"finalizers": []}})
+        await world.until(lambda: not names(world), seconds=5)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Who owns whom, by number, with whether deletion is blocked, and what is deleted when."""
+
+    owners: list[dict[int, bool]]
+    deleted: dict[int, tuple[bool, float]]
+    """In the foreground or not, and after how many seconds."""
+
+    @property
+    def collected(self) -> set[int]:
+        """What is deleted, and all that has owners, but none that stays."""
+        gone = set(self.deleted)
+        while more := {
+            number
+            for number, owners in enumerate(self.owners)
+            if number not in gone and owners and owners.keys() <= gone
+        }:
+            gone |= more
+        return gone
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    size = draw(st.integers(1, 8))
+    number = st.integers(0, size - 1)
+    owners = st.dictionaries(number, st.sampled_from([True, True, False]), max_size=3)
+    when = st.sampled_from([0.0, 0.0, 0.001, 0.003, 2.0])
+    deleted = st.dictionaries(number, st.tuples(st.booleans(), when), min_size=1, max_size=3)
+    return Graph(draw(st.lists(owners, min_size=size, max_size=size)), draw(deleted))
+
+
+@given(graph=graphs(), seed=st.integers(0, 9), lag=st.sampled_from([0.0, 0.7]))
+def test_any_ownership_graph_is_collected_as_far_as_its_owners_are_gone(
+    a_world: "type[World]", graph: Graph, seed: int, lag: float
+) -> None:
+    async def collect() -> None:
+        world = a_world(seed)
+        world.server.lag = lag
+        for number in range(len(graph.owners)):
+            a_map(world, f"map-{number}")
+        for number, owners in enumerate(graph.owners):
+            own(world, f"map-{number}", {f"map-{owner}": blk for owner, blk in owners.items()})
+        async with world.running():
+            await asyncio.sleep(2)
+            for number, (foreground, when) in graph.deleted.items():
+                await asyncio.sleep(when)
+                if f"map-{number}" in names(world):
+                    delete(world, f"map-{number}", *["foregroundDeletion"] * foreground)
+            world.kubelets_work = False
+            await asyncio.sleep(20)
+            written = len(world.server.writes)
+            await asyncio.sleep(10)
+            assert len(world.server.writes) == written
+        left = set(range(len(graph.owners))) - graph.collected
+        assert names(world) == sorted(f"map-{number}" for number in left)
+        for number in left:
+            refs = world.get(CONFIG_MAPS, f"map-{number}").metadata.owner_references
+            stay = graph.owners[number].keys() & left
+            assert {ref.name for ref in refs} == {f"map-{owner}" for owner in stay}
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(collect())
