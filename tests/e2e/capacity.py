@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, fields
 import os
 from pathlib import Path
 from statistics import median
-from time import monotonic
 from typing import TypeVar
 
+import structlog
 from tests.e2e.installation import managed
 from tests.e2e.stage import LOOK, Stage, World, a_world
 from tests.e2e.waiting import accepted
@@ -26,7 +26,7 @@ from tests.e2e.waiting import accepted
 from korder.api import core
 from korder.api.core import EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Pod
 from korder.api.limits import PRIORITY_CLASSES
-from korder.api.meta import JSON, HasMetadata, Key, Kind
+from korder.api.meta import JSON, HasMetadata, Key
 from korder.api.reserve import (
     GUARDIAN_LABEL,
     ORDERS,
@@ -39,9 +39,10 @@ from korder.api.reserve import (
 from korder.kube.errors import Forbidden, InternalError
 from korder.net.ports import LOOPBACK, free_ports
 from korder.reserve.rules.claims import claimsteps
-from korder.testing.builders import Builder, PodBuilder, an_order
+from korder.testing.builders import Builder, an_order
 from korder.testing.processes import Process
 
+log = structlog.get_logger(__name__)
 T = TypeVar("T", bound=HasMetadata)
 V = TypeVar("V")
 FULL_RUN = "KORDER_ROUNDS" in os.environ
@@ -53,6 +54,10 @@ CLEAN_WITHIN_SECONDS = 10.0
 """Taints, pins and guardians that are left after that time stay for good."""
 OUR_TAINTS = "korder.dev/"
 HOLDING = (TicketPhase.PENDING, TicketPhase.RESERVED, TicketPhase.CLAIMING)
+
+
+def seconds_now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def cases(normal: Iterable[V], everything: Iterable[V]) -> list[V]:
@@ -119,7 +124,7 @@ class Figures:
 
     def check(self) -> None:
         """Fails with everything that was seen."""
-        print(self)
+        log.info("figures", seen=str(self))
         details = [f"  {name}: {each}" for name, names in self._named() for each in names]
         assert self.is_clean, "\n".join((str(self), *details))
 
@@ -156,7 +161,7 @@ async def claim(
     stage: Stage, figures: Figures, *claimants: Builder[T], number: int | None = None
 ) -> None:
     """Creates claimants, or a workload of a number of them, and counts what becomes of them."""
-    began = monotonic()
+    began = seconds_now()
     await stage.put(*claimants)
     await count_claims(stage, figures, number or len(claimants), began)
 
@@ -174,14 +179,14 @@ async def count_claims(
     """
     seen = dict[str, str]()
     bound = dict[str, float]()
-    while monotonic() < began + within and len(bound) < number:
+    while seconds_now() < began + within and len(bound) < number:
         tickets, pods = await stage.all(TICKETS), await stage.all(PODS)
         owned = _owners(tickets)
         for pod in filter(_claims, pods):
             uid = pod.metadata.uid
             seen[uid] = pod.metadata.name
             if pod.spec.node_name and owned.get(uid) == pod.spec.node_name:
-                bound.setdefault(uid, monotonic() - began)
+                bound.setdefault(uid, seconds_now() - began)
         await asyncio.sleep(LOOK)
     figures.claims += number
     figures.seconds += bound.values()
@@ -203,17 +208,17 @@ def _owners(tickets: Iterable[Ticket]) -> dict[str, str]:
     """The nodes of tickets by the UIDs of the pods that have them."""
     owned = dict[str, str]()
     for ticket in tickets:
-        if ticket.status.phase in (TicketPhase.CLAIMED, TicketPhase.CLAIMING):
-            if ticket.status.claimed_by is not None:
-                owned[ticket.status.claimed_by.uid] = ticket.status.node_name
-        owned.update((share.uid, ticket.status.node_name) for share in ticket.status.shared_by)
+        status = ticket.status
+        if status.phase in (TicketPhase.CLAIMED, TicketPhase.CLAIMING) and status.claimed_by:
+            owned[status.claimed_by.uid] = status.node_name
+        owned.update((share.uid, status.node_name) for share in status.shared_by)
     return owned
 
 
 async def count_leftovers(stage: Stage, figures: Figures) -> None:
     """Waits until nothing is left behind on this stage, and counts what is."""
-    until = monotonic() + CLEAN_WITHIN_SECONDS
-    while not (found := await _leftovers(stage)).is_clean and monotonic() < until:
+    until = seconds_now() + CLEAN_WITHIN_SECONDS
+    while not (found := await _leftovers(stage)).is_clean and seconds_now() < until:
         await asyncio.sleep(LOOK)
     figures.pinned += found.pinned
     figures.tainted += found.tainted

@@ -6,7 +6,6 @@ The competitors never preempt. `KORDER_ROUNDS=5` runs five rounds of everything,
 import asyncio
 from collections.abc import AsyncIterator
 from random import Random
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from tests.e2e.capacity import (
     claim,
     compete,
     count_claims,
+    seconds_now,
 )
 from tests.e2e.stage import LOOK, Stage, a_stage
 
@@ -167,7 +167,7 @@ async def test_claimants_keep_their_capacity_when_scheduler_and_manager_are_kill
             await stage.add_nodes(5, cpu="8")
             await fill(stage, 40)
             await compete(stage, priority, 20)
-            began = monotonic()
+            began = seconds_now()
             await stage.put(*crowd(stage, 40))
             for victim in rng.sample([site.manager, site.world.plane.scheduler], 2):
                 await under_way(stage)
