@@ -217,7 +217,7 @@ def world() -> World:
     return World()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def a_world() -> type[World]:
     """Makes worlds of other seeds."""
     return World

@@ -2,15 +2,14 @@
 
 import asyncio
 from dataclasses import dataclass
+import random
 from typing import TYPE_CHECKING
 
-from hypothesis import given, strategies as st
 import pytest
 
 from korder.api.core import CONFIG_MAPS, NAMESPACES, NODES, SERVICE_ACCOUNTS, ConfigMap
 from korder.api.meta import JSON
 from korder.embedded.simulation.faults import Fault, Rule, writes
-from korder.runtime.clock import VirtualLoop
 
 if TYPE_CHECKING:
     from conftest import World
@@ -219,44 +218,75 @@ class Graph:
         return gone
 
 
-@st.composite
-def graphs(draw: st.DrawFn) -> Graph:
-    size = draw(st.integers(1, 8))
-    number = st.integers(0, size - 1)
-    owners = st.dictionaries(number, st.sampled_from([True, True, False]), max_size=3)
-    when = st.sampled_from([0.0, 0.0, 0.001, 0.003, 2.0])
-    deleted = st.dictionaries(number, st.tuples(st.booleans(), when), min_size=1, max_size=3)
-    return Graph(draw(st.lists(owners, min_size=size, max_size=size)), draw(deleted))
+def a_graph(rng: random.Random) -> Graph:
+    """A graph of up to eight maps; most have cycles, and some members own themselves."""
+    numbers = range(rng.randint(1, 8))
+    owners = [
+        {
+            owner: rng.random() < 0.7
+            for owner in rng.sample(numbers, min(rng.randint(0, 3), len(numbers)))
+        }
+        for _ in numbers
+    ]
+    deleted = rng.sample(numbers, rng.randint(1, min(3, len(numbers))))
+    when = (0.0, 0.0, 0.001, 0.003, 2.0)
+    return Graph(owners, {each: (rng.random() < 0.5, rng.choice(when)) for each in deleted})
 
 
-@given(graph=graphs(), seed=st.integers(0, 9), lag=st.sampled_from([0.0, 0.7]))
-def test_any_ownership_graph_is_collected_as_far_as_its_owners_are_gone(
-    a_world: "type[World]", graph: Graph, seed: int, lag: float
-) -> None:
-    async def collect() -> None:
-        world = a_world(seed)
-        world.server.lag = lag
-        for number in range(len(graph.owners)):
-            a_map(world, f"map-{number}")
-        for number, owners in enumerate(graph.owners):
-            own(world, f"map-{number}", {f"map-{owner}": blk for owner, blk in owners.items()})
-        async with world.running():
-            await asyncio.sleep(2)
-            for number, (foreground, when) in graph.deleted.items():
-                await asyncio.sleep(when)
-                if f"map-{number}" in names(world):
-                    delete(world, f"map-{number}", *["foregroundDeletion"] * foreground)
-            world.kubelets_work = False
-            await asyncio.sleep(20)
-            written = len(world.server.writes)
-            await asyncio.sleep(10)
-            assert len(world.server.writes) == written
-        left = set(range(len(graph.owners))) - graph.collected
-        assert names(world) == sorted(f"map-{number}" for number in left)
+@dataclass(frozen=True)
+class Planted:
+    """A graph in a world that has many, its maps told apart by a prefix."""
+
+    world: "World"
+    prefix: str
+    graph: Graph
+
+    def name(self, number: int) -> str:
+        return f"{self.prefix}-{number}"
+
+    def plant(self) -> None:
+        for number in range(len(self.graph.owners)):
+            a_map(self.world, self.name(number))
+        for number, owners in enumerate(self.graph.owners):
+            blocks = {self.name(owner): blocked for owner, blocked in owners.items()}
+            own(self.world, self.name(number), blocks)
+
+    async def delete(self) -> None:
+        for number, (foreground, when) in self.graph.deleted.items():
+            await asyncio.sleep(when)
+            if self.world.path(CONFIG_MAPS, self.name(number)) in self.world.server.objects:
+                delete(self.world, self.name(number), *["foregroundDeletion"] * foreground)
+
+    def check(self, there: set[str]) -> None:
+        left = set(range(len(self.graph.owners))) - self.graph.collected
+        assert {name for name in there if name.startswith(f"{self.prefix}-")} == {
+            self.name(number) for number in left
+        }, self.graph
         for number in left:
-            refs = world.get(CONFIG_MAPS, f"map-{number}").metadata.owner_references
-            stay = graph.owners[number].keys() & left
-            assert {ref.name for ref in refs} == {f"map-{owner}" for owner in stay}
+            refs = self.world.get(CONFIG_MAPS, self.name(number)).metadata.owner_references
+            stay = self.graph.owners[number].keys() & left
+            assert {ref.name for ref in refs} == set(map(self.name, stay)), self.graph
 
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(collect())
+
+@pytest.mark.parametrize("lag", [0.0, 0.7])
+@pytest.mark.parametrize("seed", range(10))
+async def test_fifty_ownership_graphs_are_collected_as_far_as_their_owners_are_gone(
+    a_world: "type[World]", seed: int, lag: float
+) -> None:
+    world, rng = a_world(seed), random.Random(f"{seed} {lag}")
+    world.server.lag = lag
+    planted = [Planted(world, f"graph-{number}", a_graph(rng)) for number in range(50)]
+    for each in planted:
+        each.plant()
+    async with world.running():
+        await asyncio.sleep(2)
+        async with asyncio.TaskGroup() as group:
+            for each in planted:
+                group.create_task(each.delete())
+        await asyncio.sleep(20)
+        written = len(world.server.writes)
+        await asyncio.sleep(10)
+        assert len(world.server.writes) == written
+    there = set(names(world))
+    for each in planted:
+        each.check(there)
