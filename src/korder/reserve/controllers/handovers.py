@@ -11,13 +11,15 @@ from datetime import datetime, timedelta
 from korder.api import codec, core
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import Key, OwnerReference, controller_of
-from korder.api.plan import NOTHING, Create, Delete, Plan, Step
+from korder.api.plan import NOTHING, Create, Delete, EventType, Notice, Patch, Plan, Step
 from korder.api.reserve import (
+    HANDOVER_TAINT,
     RETURN_FINALIZER,
     TICKET_NODE_ANNOTATION,
     TICKETS,
     AfterUse,
     PodReference,
+    Reason,
     Ticket,
     TicketPhase,
 )
@@ -53,6 +55,8 @@ GUARDED = "handovers.ticket"
 """Index of pods: guardians by the UID of their ticket."""
 _RETURNING = "handovers.returning"
 _LEAVING = "handovers.leaving"
+_TAINT_AGAIN = timedelta(seconds=5)
+"""How long after the server refused to taint a node it is asked again."""
 _LAST_TRIES = timedelta(seconds=20)
 """How long before its end a claim ends because a webhook does not answer; until then it is only tried again."""
 
@@ -136,6 +140,8 @@ class HandOvers:
 
     def _refused(self, key: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
         """Ends the claim whose remainder would have had the guardian that was refused, or whose pod may not be let go, or deleted."""
+        if isinstance(step, Patch) and step.kind == NODES:
+            return self._unprotected(key.name, error, now)
         made = step.body if isinstance(step, Create) else None
         owner = controller_of(codec.convert(made, PODS.model)) if isinstance(made, dict) else None
         for ticket in self._tickets.reader.where(HANDED_OVER, key.name):
@@ -156,6 +162,18 @@ class HandOvers:
                 scene = Scene(key.name, None, (member,), now, settings=alone)
                 return stuck.never_bound(scene, member, mine)
         return None
+
+    def _unprotected(self, node: str, error: ApiError, now: datetime) -> Plan:
+        """Says on the tickets that wait for it that the node may not be tainted; nothing is vacated on it."""
+        why = (
+            f"cannot change the taint {HANDOVER_TAINT} of node {node}: {error.message};"
+            " repeat `korder install`, or run the manager with --handover=nominate"
+        )
+        waiting = self._tickets.reader.where(HANDED_OVER, node)
+        notices = (
+            Notice(TICKETS, each, Reason.HANDING_OVER, why, EventType.WARNING) for each in waiting
+        )
+        return Plan().tell(*notices).wake(now + _TAINT_AGAIN)
 
     async def _member(self, ticket: Ticket) -> Member:
         pod = await self._claimant(ticket)
