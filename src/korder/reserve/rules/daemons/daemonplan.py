@@ -33,7 +33,6 @@ from korder.reserve.rules.orders import (
     firings,
     orderbooks,
     orderstatus,
-    schedule,
     strategies,
     template,
     ticketnames,
@@ -43,6 +42,7 @@ from korder.reserve.rules.orders.firings import Timetable
 from korder.reserve.rules.orders.granting import Granting, freely
 from korder.reserve.rules.orders.orderstatus import Findings
 from korder.reserve.rules.orders.ticketnames import Taken
+from korder.reserve.rules.schedules import schedule
 
 _REASONS_NAMED = 3
 

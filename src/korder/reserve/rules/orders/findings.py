@@ -18,23 +18,17 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules.orders import firings, gaps, strategies, template, ticketstate
+from korder.reserve.rules.orders import gaps, strategies, template, ticketstate
 from korder.reserve.rules.orders.accounting import Account
 from korder.reserve.rules.orders.firings import Timetable
 from korder.reserve.rules.orders.granting import Grant
 from korder.reserve.rules.orders.orderstatus import Findings
 
 
-def currency(order: Order, times: Timetable, now: datetime) -> Callable[[Ticket], bool]:
-    """Tells the tickets that need not be replaced: of the present template and, where firings renew, of the last one that has time left."""
+def currency(order: Order) -> Callable[[Ticket], bool]:
+    """Tells the tickets that need not be replaced: those of the present template; firings renew them in place."""
     wanted = template.template_hash(order.spec.template)
-    renews = strategies.renews(strategies.of(order))
-    start = firings.clock_start(order, times, now) if renews else None
-    if start is None:
-        return lambda ticket: ticketstate.has_hash(ticket, wanted)
-    return lambda ticket: (
-        ticketstate.has_hash(ticket, wanted) and ticketstate.firing_of(ticket) == start
-    )
+    return lambda ticket: ticketstate.has_hash(ticket, wanted)
 
 
 def of_pools(
@@ -46,7 +40,7 @@ def of_pools(
 ) -> Findings:
     """What is found about an order that keeps a number of tickets."""
     windowed = strategies.of(order).type is StrategyType.SCHEDULED
-    is_current = currency(order, times, now)
+    is_current = currency(order)
     idle = [
         ticket
         for account in accounts

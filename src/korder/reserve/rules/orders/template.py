@@ -1,7 +1,8 @@
 """From the template of an order to a ticket.
 
 `orderplan` and `daemonplan` call it. The hash tells tickets of an old template from those of the present one. How long a ticket is held
-and what becomes of it after use are not part of the hash: they are *terms*, changed in place (rule 7), and so is the lead time. A
+and what becomes of it after use are not part of the hash: they are *terms*, changed in place (rule 7), and so are the lead time and the
+rule of renewal, which a paused order takes away. A
 ticket remembers the terms its order gave it, so that whoever extends a single ticket by hand is not overruled. Words of ours that a
 template says reach no ticket, but for its group: they tell what only the order's rules can know.
 """
@@ -21,6 +22,7 @@ from korder.api.reserve import (
     ORDER_LABEL,
     ORDER_UID_LABEL,
     ORDERS,
+    RENEWAL_ANNOTATION,
     SCHEDULED_TIME_ANNOTATION,
     STANDING_ANNOTATION,
     TEMPLATE_HASH_LABEL,
@@ -36,7 +38,9 @@ from korder.api.reserve import (
     TicketTemplate,
 )
 from korder.reserve.rules.orders import strategies, ticketstate
+from korder.reserve.rules.orders.strategies import End, When
 from korder.reserve.rules.tickets import naming
+from korder.reserve.rules.tickets.terms import RenewalRule, RenewalTrigger
 
 OUR_PREFIX = "korder.dev/"
 """How the keys of labels and annotations begin that korder writes."""
@@ -91,6 +95,8 @@ def _annotations(order: Order, firing: datetime | None) -> Mapping[str, str]:
     found = {TERMS_ANNOTATION: _terms(order)}
     if lead := _lead_time(order):
         found[LEAD_TIME_ANNOTATION] = lead
+    if rule := renewal(order):
+        found[RENEWAL_ANNOTATION] = rule
     if firing is not None:
         found[SCHEDULED_TIME_ANNOTATION] = instant.render(firing)
     if order.spec.daemon_set and strategy.type is not StrategyType.SCHEDULED:
@@ -116,9 +122,30 @@ def after_use(order: Order) -> AfterUse:
     return AfterUse.RESERVE if order.spec.daemon_set else order.spec.template.spec.after_use
 
 
+def renewal(order: Order) -> str | None:
+    """How the tickets of an order are renewed in place, by table 1.8; None if they end with their term.
+
+    Where the template has a fixed start there is only one term, and in DaemonSet mode tickets stand for ever (rule 19).
+    """
+    spec, strategy = order.spec, strategies.of(order)
+    if spec.paused or spec.daemon_set or spec.template.spec.starts_at is not None:
+        return None
+    match strategies.replaced(strategy, End.EXPIRY):
+        case When.NEVER:
+            return None
+        case When.AT_ONCE:
+            return RenewalRule(RenewalTrigger.EXPIRY).render()
+        case When.AT_THE_FIRING:
+            renews = strategies.renews(strategy)
+            trigger = RenewalTrigger.FIRING if renews else RenewalTrigger.EXPIRY_AFTER_FIRING
+            return RenewalRule(trigger, strategy.schedule, strategy.time_zone).render()
+
+
 def in_place(order: Order, tickets: Iterable[Ticket]) -> list[Patch]:
-    """Brings the present terms and lead time of an order to those of its tickets that have others and have not ended."""
-    wanted = {TERMS_ANNOTATION: _terms(order), LEAD_TIME_ANNOTATION: _lead_time(order)}
+    """Brings the present terms of an order to those of its tickets that have others and have not ended; a paused order only ends renewal."""
+    wanted: dict[str, str | None] = {RENEWAL_ANNOTATION: renewal(order)}
+    if not order.spec.paused:
+        wanted |= {TERMS_ANNOTATION: _terms(order), LEAD_TIME_ANNOTATION: _lead_time(order)}
     found = []
     for ticket in tickets:
         said = ticket.metadata.annotations

@@ -53,7 +53,7 @@ class Picture:
         scheduler: Who schedules, as far as is known; a new one has to be told of nominations again.
         cordoned: Lists the nodes that are to take no more pods.
         is_open: Says whether there is a node of that name, and it takes pods.
-        barred: Says why a standing ticket may not be held for another term; empty if it may.
+        barred: Says why a ticket may not be held for another term; empty if it may.
     """
 
     ticket: Ticket
