@@ -238,6 +238,73 @@ def test_a_quota_without_room_is_told_once_while_it_lasts(*, ahead: bool) -> Non
     assert "quota q: no room" in condition(desk, "Progressing")[2]
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param({"spec": {"owners": [{"namespaces": ["other"]}]}}, id="owners"),
+        pytest.param({"spec": {"lifecycle": {"ttlSecondsAfterFinished": 5}}}, id="lifecycle"),
+        pytest.param({"metadata": {"annotations": {"note": "b"}}}, id="annotation"),
+        pytest.param({"metadata": {"annotations": {"note": None}}}, id="no annotation"),
+    ],
+)
+def test_a_template_that_fits_the_same_guardian_is_rolled_out_in_place(
+    edit: dict[str, JSON],
+) -> None:
+    """The guardian stays, so no other pod can take its room; claimed and ended tickets stay as they are."""
+    before: JSON = {
+        "metadata": {"labels": {"app": "web"}, "annotations": {"note": "a"}},
+        "spec": {"lifecycle": {"cleanupPolicy": "Retain"}, "resources": {"requests": {"cpu": "1"}}},
+    }
+    strategy: JSON = {"type": "OneTime", "refreshPolicy": "Never"}
+    desk = Desk(an_order("o", 3).but({"spec": {"strategy": strategy, "template": before}}))
+    desk.settle()
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.settle()
+    claimed = desk.tickets["o-0"]
+    desk.edit({"template": edit})
+    assert desk.turn(most=2) == 3
+    assert condition(desk, "Progressing")[:2] == ("True", "RollingOut")
+    desk.settle()
+    assert desk.made == ["o-0", "o-1", "o-2"]
+    assert desk.tickets["o-0"] == claimed
+    wanted = desk.order.spec.template
+    for name in ("o-1", "o-2"):
+        ticket = desk.tickets[name]
+        assert ticket.spec == wanted.spec
+        assert ticket.metadata.annotations.get("note") == wanted.metadata.annotations.get("note")
+        assert ticket.metadata.labels["app"] == "web"
+    assert desk.order.status.updated_replicas == 2
+    assert condition(desk, "Progressing")[:2] == ("False", "Settled")
+
+
+def test_a_roll_out_back_to_the_defaults_reaches_the_tickets() -> None:
+    said: JSON = {"lifecycle": {"cleanupPolicy": "Retain"}, "owners": [{"namespaces": ["a"]}]}
+    desk = Desk(an_order("o", 1).but({"spec": {"template": {"spec": said}}}))
+    desk.settle()
+    desk.edit({"template": {"spec": {"lifecycle": None, "owners": None}}})
+    desk.settle()
+    assert desk.made == ["o-0"]
+    assert desk.tickets["o-0"].spec == desk.order.spec.template.spec
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param({"metadata": {"labels": {"app": "db"}}}, id="labels, which quotas select"),
+        pytest.param({"spec": {"nodeSelector": {"disk": "ssd"}}}, id="another guardian"),
+        pytest.param({"spec": {"allocateOnce": False}}, id="shared"),
+    ],
+)
+def test_a_template_that_does_not_fit_is_rolled_out_make_before_break(edit: JSON) -> None:
+    desk = a_desk(1)
+    desk.edit({"template": edit})
+    desk.settle(hold=False)
+    assert desk.names(TicketPhase.RESERVED) == ["o-0"]
+    assert desk.names(TicketPhase.PENDING) == ["o-1"]
+    desk.settle()
+    assert desk.free == ["o-1"]
+
+
 def test_a_claim_in_the_middle_of_a_roll_out_is_replaced_once() -> None:
     desk = a_desk(4)
     desk.edit(CPU)

@@ -25,12 +25,6 @@ from korder.reserve.rules.orders.granting import Grant
 from korder.reserve.rules.orders.orderstatus import Findings
 
 
-def currency(order: Order) -> Callable[[Ticket], bool]:
-    """Tells the tickets that need not be replaced: those of the present template; firings renew them in place."""
-    wanted = template.template_hash(order.spec.template)
-    return lambda ticket: ticketstate.has_hash(ticket, wanted)
-
-
 def of_pools(
     order: Order,
     tickets: Sequence[Ticket],
@@ -40,7 +34,7 @@ def of_pools(
 ) -> Findings:
     """What is found about an order that keeps a number of tickets."""
     windowed = strategies.of(order).type is StrategyType.SCHEDULED
-    is_current = currency(order)
+    present, is_current = template.template_hash(order.spec.template), template.currency(order)
     idle = [
         ticket
         for account in accounts
@@ -53,10 +47,10 @@ def of_pools(
     return Findings(
         desired=0 if windowed and not accounts else order.spec.replicas,
         free=free,
-        template_hash=template.template_hash(order.spec.template),
+        template_hash=present,
         closed=_closed(order, accounts, times, now),
         blocked=_obstacle(idle, is_current) if old else "",
-        rolling=bool(old),
+        rolling=not all(ticketstate.has_hash(ticket, present) for ticket in idle),
         busy=unmade or any(map(ticketstate.is_leaving, tickets)),
         unmade=unmade,
         complete=not unmade and times.following is None and _is_complete(order, tickets, free),

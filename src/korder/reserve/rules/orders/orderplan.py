@@ -60,7 +60,7 @@ def _turn_over(picture: Picture, books: Books) -> None:
     books.removed += filter(ticketstate.is_idle, of_nodes)
     numbered = filterfalse(orderbooks.is_of_a_node, picture.tickets)
     books.removed += retiring.strays(picture.order, numbered, books.accounts, picture.now)
-    is_current = findings.currency(picture.order)
+    is_current = template.currency(picture.order)
     for place, before in enumerate(books.accounts):
         lost = {each for each in before.unmade if picture.taken(_name(picture, before, each))}
         books.collisions += len(lost)
@@ -125,7 +125,7 @@ def _written(picture: Picture, books: Books) -> Plan:
 
 def _told_gone(picture: Picture, books: Books) -> tuple[Notice, ...]:
     order = picture.order
-    is_current = findings.currency(order)
+    is_current = template.currency(order)
     left = retiring.windowless(order, books.removed, books.accounts)
     told = {ticket.metadata.uid for ticket in left}
     others = [ticket for ticket in books.removed if ticket.metadata.uid not in told]
