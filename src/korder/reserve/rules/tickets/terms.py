@@ -2,8 +2,8 @@
 
 `holding` asks; `rules.orders.template` writes the rule. The order writes the rule as an annotation when it creates the ticket, so the ticket
 controller alone decides at the expiry: no other write has to come first, and no instant exists at which the room is free. A renewal
-is one status write with the version that was read: `activationTime` becomes the start of the new term. A ticket in use is never renewed, and a
-ticket that no controller owns keeps the term that it has.
+is one status write with the version that was read: `activationTime` becomes the start of the new term. A ticket that is being handed over, claimed,
+or full is never renewed, and a ticket that no controller owns keeps the term that it has.
 """
 
 from datetime import datetime
