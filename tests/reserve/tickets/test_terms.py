@@ -102,6 +102,13 @@ def test_a_ticket_that_is_claimed_or_over_is_not_renewed(phase: TicketPhase) -> 
     assert terms.next_start(a_term(RenewalTrigger.EXPIRY, phase=phase), at("2:00")) is None
 
 
+def test_a_ticket_that_pods_share_in_part_is_renewed() -> None:
+    """To its order it is claimed only while it is full."""
+    share: JSON = {"namespace": "default", "name": "p", "uid": "u-p"}
+    ticket = a_term(RenewalTrigger.EXPIRY, sharedBy=[share])
+    assert terms.next_start(ticket, at("1:00")) == at("1:00")
+
+
 def test_a_ticket_without_an_order_or_with_an_unreadable_rule_is_not_renewed() -> None:
     bare: JSON = {"metadata": {"annotations": {RENEWAL_ANNOTATION: '{"trigger":"Expiry"}'}}}
     begun: JSON = {"status": {"activationTime": instant.render(MIDNIGHT)}}

@@ -137,7 +137,7 @@ def _told_gone(picture: Picture, books: Books) -> tuple[Notice, ...]:
             left,
             "their window goes: another has followed it, or the schedule has it no more",
         ),
-        *deeds.told_gone(order, old, "others of the present template or firing are there instead"),
+        *deeds.told_gone(order, old, "tickets of the present template replace them"),
         *deeds.told_gone(order, more, "there are more than wanted"),
     )
 
