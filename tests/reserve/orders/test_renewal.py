@@ -27,10 +27,12 @@ from korder.reserve.setup import add_reserve
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_pod, an_order
 
+pytestmark = pytest.mark.timeout(60)
+
 PARTS = (Orders, Tickets)
 PERIOD = 300.0
 """Seconds between two firings; a term is as long."""
-FIRINGS = 24
+FIRINGS = 6
 COMPETITOR = "competitor"
 
 
@@ -80,7 +82,7 @@ async def guardians(cluster: Scene) -> set[str]:
 async def test_no_waiting_pod_gets_the_room_of_a_ticket_that_is_renewed(
     clock: Clock, kind: str, policy: str, lead: str
 ) -> None:
-    """As many firings or expiries as an hourly pool has in a day."""
+    """At several firings or expiries in a row."""
     async with contested(clock, a_pool(kind, policy, lead)) as cluster:
         before = await guardians(cluster)
         await cluster.pass_time(FIRINGS * PERIOD)
