@@ -3,6 +3,8 @@
 from korder.embedded.simulation.auditing.invariant import CALM, Invariant, Tolerance
 from korder.embedded.simulation.auditing.invariants.reserving import (
     charging,
+    competing as rooms,
+    granting,
     guarding,
     handing,
     making,
@@ -49,4 +51,18 @@ def reserving(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
         resting.OrdersSettle(),
         resting.NodesAreCovered(),
         resting.NobodyWaitsForWhatIsFree(),
+    )
+
+
+def competing(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
+    """Claims, returns and renewals against competitors; a fresh set for one run of a full cluster."""
+    return (
+        granting.ClaimsAreKept(tolerance),
+        granting.PinnedPodsHaveTickets(tolerance),
+        granting.StuckPodsAreRecreated(tolerance),
+        granting.ClaimsAreSwift(tolerance),
+        granting.TaintsAreBrief(tolerance),
+        rooms.ClaimedRoomIsKept(tolerance),
+        rooms.ReturningRoomIsKept(tolerance),
+        rooms.RenewedRoomIsKept(tolerance),
     )
