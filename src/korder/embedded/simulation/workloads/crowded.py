@@ -57,11 +57,11 @@ MIX: Mapping[str, float] = {
     "full": 2,
     "stuck": 2,
     "returning": 3,
-    "renewing": 2,
-    "recurring": 2,
     "daemons": 1,
 }
 """Sorts of tenants, in proportion."""
+RENEWED: Mapping[str, float] = {"default": 1, "renewing": 3, "recurring": 3}
+"""The same where tickets are replaced at firings and at their expiry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,8 +200,11 @@ def _cordons(rng: Random, wanted: Crowded, names: list[str]) -> Iterator[Step]:
 
 
 def _default(rng: Random, who: Tenant) -> Iterator[Step]:
-    """An order as the documentation writes it: OneTime, refilled on claim; claimed one by one and in bursts."""
-    yield from _order(who, Form(cpu=UNIT, memory=UNIT, ttl=30), {})
+    """An order as the documentation writes it: OneTime, refilled on claim; claimed one by one and in bursts.
+
+    Some tolerate every taint: their guardians must not pass a barrier.
+    """
+    yield from _order(who, Form(cpu=UNIT, memory=UNIT, ttl=30, tolerates=rng.random() < 0.3), {})
     for number, at in enumerate(_bursts(rng, who)):
         for index in range(rng.randint(1, who.tickets)):
             yield from _claim(rng, who, f"{who.name}-c{number}-{index}", at)

@@ -11,10 +11,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from korder.api import core, duration, noderoom, quantity
-from korder.api.core import NODES, PODS, Pod
+from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import Key, controller_of
 from korder.api.noderoom import Demand
 from korder.api.reserve import (
+    HANDOVER_TAINT,
     ORDERS,
     TICKETS,
     AfterUse,
@@ -33,7 +34,6 @@ from korder.embedded.simulation.auditing.invariant import (
     Tolerance,
 )
 from korder.embedded.simulation.auditing.invariants.reserving import granting, signs
-from korder.embedded.simulation.auditing.invariants.reserving.granting import HANDOVER_TAINT
 from korder.embedded.simulation.auditing.invariants.reserving.making import policy_of, type_of
 from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
@@ -120,12 +120,14 @@ class RoomIsKept(Invariant):
         old, new = view.both(NODES)
         if change.resource != str(NODES):
             return
-        has = new is not None and any(each.key == HANDOVER_TAINT for each in new.spec.taints)
-        had = old is not None and any(each.key == HANDOVER_TAINT for each in old.spec.taints)
-        if not has:
+        if not _has_barrier(new):
             self._barred.pop(change.name, None)
-        elif not had:
+        elif not _has_barrier(old):
             self._barred[change.name] = change.at
+
+
+def _has_barrier(node: Node | None) -> bool:
+    return node is not None and any(each.key == HANDOVER_TAINT for each in node.spec.taints)
 
 
 def _owners(pod: Pod, view: View) -> frozenset[str]:
@@ -182,6 +184,28 @@ class ClaimedRoomIsKept(RoomIsKept):
         return super().judged(pod, lost, change, view)
 
 
+class BarriersStand(ClaimedRoomIsKept):
+    """Between a guardian and its pod the room is free only behind the barrier; `protected-first` judges how that begins."""
+
+    name = "barriers-stand"
+    promise = "We remove a barrier only when no room behind it waits for a pod that claims."
+
+    def check(self, change: Change, view: View) -> Iterable[Finding]:
+        yield from super().check(change, view)
+        old, new = view.both(NODES)
+        if new is None or not _has_barrier(old) or _has_barrier(new) or not signs.is_ours(change):
+            return
+        for promise in self.promises(change.name, view):
+            if change.at - promise.since >= self._lag:
+                told = f"the barrier of node {change.name} was removed before its pod was bound"
+                yield Broken(told, (promise.ticket, subject_of(change)))
+
+    def judged(self, pod: Pod, lost: Promise, change: Change, view: View) -> Iterable[Finding]:
+        """Pods that are bound are judged elsewhere."""
+        del pod, lost, change, view
+        return ()
+
+
 def _is_claiming(ticket: Ticket) -> bool:
     return ticket.status.phase is TicketPhase.CLAIMING and not signs.is_going(ticket)
 
@@ -195,12 +219,12 @@ class End(StrEnum):
 
 
 class ReturningRoomIsKept(RoomIsKept):
-    """`judged_ends` are the ends after which the room is guaranteed; others are a matter of speed."""
+    """`judged_ends` are the ends after which the room is guaranteed; others are a matter of speed, and counted."""
 
     name = "returning-room-is-kept"
     promise = "No other pod is bound into the room that a ticket takes back after use."
     reads = (ORDERS,)
-    judged_ends: frozenset[End] = frozenset({End.DELETED, End.FORCED})
+    judged_ends: frozenset[End] = frozenset({End.DELETED})
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
         super().__init__(tolerance)
@@ -258,7 +282,8 @@ class ReturningRoomIsKept(RoomIsKept):
 def _end_of(was: Pod, pod: Pod | None) -> End:
     if pod is not None and not signs.is_going(was):
         return End.FINISHED
-    return End.DELETED if signs.is_going(was) else End.FORCED
+    grace = was.metadata.deletion_grace_period_seconds if signs.is_going(was) else 0
+    return End.DELETED if grace else End.FORCED
 
 
 def _returns(ticket: Ticket, view: View) -> bool:

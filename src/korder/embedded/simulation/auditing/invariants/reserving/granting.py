@@ -11,7 +11,13 @@ from datetime import timedelta
 from korder.api import core, scheduling
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import Key, controller_of
-from korder.api.reserve import TICKET_BOUND_CONDITION, TICKETS, Ticket, TicketPhase
+from korder.api.reserve import (
+    HANDOVER_TAINT,
+    TICKET_BOUND_CONDITION,
+    TICKETS,
+    Ticket,
+    TicketPhase,
+)
 from korder.embedded.simulation.auditing.invariant import (
     CALM,
     Broken,
@@ -27,8 +33,6 @@ from korder.embedded.simulation.auditing.lasting import Lasting
 from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
 
-HANDOVER_TAINT = "korder.dev/handover"
-"""The key of the taint that keeps other pods off a node during a hand-over."""
 _SCHEDULERS = frozenset({"", "default-scheduler"})
 
 
@@ -209,16 +213,50 @@ class ClaimsAreSwift(OfHoldings):
         )
 
 
+class UnboundClaimsLeave(OfHoldings):
+    """Judged of every claimant whose guardian is gone, also of one that no scheduler can bind: its node has a barrier meanwhile."""
+
+    name = "unbound-claims-leave"
+    promise = "A pod that was let go in place of its guardian is bound, or its claim undone, within 15 seconds."
+    reads = (NODES,)
+    patience = timedelta(seconds=15)
+
+    def wrong(self, subject: Subject, view: View) -> str:
+        ticket = signs.ticket_at(subject, view)
+        pod = claimant(ticket, view) if ticket is not None else None
+        if ticket is None or pod is None or signs.is_gated(pod):
+            return ""
+        if any(map(signs.holds, signs.guardians(ticket, view))) or not node_of(ticket, view):
+            return ""
+        return f"pod {pod.metadata.name} is not bound to node {ticket.status.node_name}"
+
+
+class UndoneWithReason(Invariant):
+    """A ticket whose guardian still stands is Reserved again, and an Event has the reason."""
+
+    name = "undone-with-a-reason"
+    promise = "A ticket whose claim is undone is Reserved again, or has a reason why it is not."
+    resources = (TICKETS,)
+
+    def check(self, change: Change, view: View) -> Iterable[Finding]:
+        old, new = view.both(TICKETS)
+        if old is None or new is None or old.status.phase is not TicketPhase.CLAIMING:
+            return
+        if new.status.phase is TicketPhase.PENDING and not new.status.reason:
+            yield Broken("its claim was undone without a reason", (subject_of(change),))
+
+
 class TaintsAreBrief(Lasting):
     """A restart may leave the taint for as long as it takes to start."""
 
     name = "taints-are-brief"
-    promise = "A node has our hand-over taint only while a ticket on it is Claiming."
+    promise = "A node has our hand-over taint only while a ticket on it is handed over or returns."
     resources = (NODES, TICKETS)
+    reads = (PODS,)
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
         super().__init__(tolerance)
-        self._claiming: dict[str, dict[Subject, None]] = {}
+        self._on: dict[str, dict[Subject, None]] = {}
 
     def concerned(self, change: Change, view: View) -> Iterable[Subject]:
         if change.resource == str(NODES):
@@ -228,14 +266,28 @@ class TaintsAreBrief(Lasting):
         for ticket in (old, new):
             if ticket is not None and ticket.status.node_name:
                 names.append(ticket.status.node_name)
-                self._claiming.get(names[-1], {}).pop(subject_of(change), None)
-        if new is not None and new.status.phase is TicketPhase.CLAIMING:
-            self._claiming.setdefault(new.status.node_name, {})[subject_of(change)] = None
+                self._on.get(names[-1], {}).pop(subject_of(change), None)
+        if new is not None and new.status.node_name:
+            self._on.setdefault(new.status.node_name, {})[subject_of(change)] = None
         return [Subject(str(NODES), "", name) for name in dict.fromkeys(names)]
 
     def wrong(self, subject: Subject, view: View) -> str:
         node = view.of(NODES).get(Key("", subject.name))
-        tainted = node is not None and any(t.key == HANDOVER_TAINT for t in node.spec.taints)
-        if not tainted or self._claiming.get(subject.name):
+        if node is None or not any(t.key == HANDOVER_TAINT for t in node.spec.taints):
             return ""
-        return f"it has the taint {HANDOVER_TAINT} and no ticket that is Claiming"
+        tickets = (signs.ticket_at(each, view) for each in self._on.get(subject.name, ()))
+        if any(_moves(ticket, view) for ticket in tickets if ticket is not None):
+            return ""
+        return f"it has the taint {HANDOVER_TAINT}, and no ticket is handed over or returns there"
+
+
+def _moves(ticket: Ticket, view: View) -> bool:
+    """Whether the room of a ticket is handed over, or is taken back after use."""
+    match ticket.status.phase:
+        case TicketPhase.CLAIMING | TicketPhase.PENDING:
+            return True
+        case TicketPhase.CLAIMED | TicketPhase.RESERVED:
+            users = (signs.pod_of(uid, view) for uid in signs.holders(ticket))
+            return not all(map(signs.lives, users))
+        case _:
+            return False
