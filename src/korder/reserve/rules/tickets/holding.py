@@ -194,7 +194,7 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
     pod = waiting[0]
     if guardian.is_gated(pod):
         in_the_way = any(each.spec.node_name == home for each in rest)
-        step = succession.opening(pod, now)
+        step = succession.opening(pod, picture.barrier, now)
         return plan if in_the_way else succession.arrival(picture, plan, (step,), now)
     why, patient_until = unschedulable(pod), _patient_until(pod)
     if not why and patient_until is not None and now >= patient_until:
