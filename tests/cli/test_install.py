@@ -40,6 +40,13 @@ KEPT_BY_OTHERS = """
 {apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: theirs, namespace: tools}}
 """
 
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: used, namespace: default, finalizers: [korder.dev/return]}
+spec: {containers: [{name: main, image: pause}]}
+"""
+
 
 def kinds(text: str) -> set[str]:
     return {body["kind"] for body in yaml.safe_load_all(text)}
@@ -61,6 +68,8 @@ def test_print_shows_everything_and_needs_no_cluster(quick: Korder) -> None:
         "Deployment",
         "MutatingWebhookConfiguration",
         "ValidatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
     }
 
 
@@ -136,7 +145,7 @@ def test_a_server_without_mutating_policies_gets_webhooks(tmp_path: Path, older:
     shown = install("--webhook-url=https://127.0.0.1:1")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert {each for each in kinds(shown.stdout) if "Webhook" in each}
-    assert not {each for each in kinds(shown.stdout) if "Policy" in each}
+    assert not {each for each in kinds(shown.stdout) if "MutatingAdmissionPolicy" in each}
     refused = install()
     assert refused.returncode == 1
     assert refused.stderr.startswith("korder: webhooks need a manager that the API server can")
@@ -184,6 +193,7 @@ def test_install_change_the_means_of_admission_and_uninstall(of_its_own: Path) -
     assert "the manager that was deployed before stays as it is" in again
 
     assert korder("apply", "-f", "-", stdin=TICKET).returncode == 0
+    assert korder("apply", "-f", "-", stdin=POD).returncode == 0
     kept = korder("uninstall")
     assert kept.returncode == 1
     assert kept.stderr == (
@@ -193,6 +203,7 @@ def test_install_change_the_means_of_admission_and_uninstall(of_its_own: Path) -
     purged = korder("uninstall", "--purge")
     assert (purged.returncode, purged.stderr) == (0, "")
     assert "tickets/default/held deleted" in purged.stdout
+    assert "pods/default/used released" in purged.stdout, "no finalizer of ours stays"
     assert "namespace/korder-system removed" in purged.stdout
     assert korder("get", "orders").returncode == 1, "the kind is gone"
     assert korder("uninstall").returncode == 0, "there is nothing left to take away"

@@ -74,7 +74,7 @@ class Installation:
 
 
 @asynccontextmanager
-async def an_installation(form: str, folder: Path) -> AsyncIterator[Installation]:
+async def an_installation(form: str, folder: Path, *flags: str) -> AsyncIterator[Installation]:
     """Installs korder with this form of admission and runs its manager."""
     (port,) = free_ports(1)
     address = f"{LOOPBACK}:{port}"
@@ -82,7 +82,7 @@ async def an_installation(form: str, folder: Path) -> AsyncIterator[Installation
     serving = (f"--webhook-bind-address={address}",) if form == "webhook" else ()
     async with (
         a_world(f"--admission={form}", *place) as world,
-        managed(world.plane, folder, *serving, elect=False) as manager,
+        managed(world.plane, folder, *serving, *flags, elect=False) as manager,
     ):
         probe = an_order("probe", 0).in_namespace("default").json
         await accepted(

@@ -199,10 +199,10 @@ async def test_s24_the_room_of_a_pod_that_is_deleted_before_the_scheduler_sees_i
         await Rest(stage, {"t": RESERVED}).comes()
 
 
-async def test_s23_a_thief_of_higher_priority_is_reported_and_the_room_is_taken_back(
+async def test_s23_a_pod_that_tolerates_every_taint_is_reported_and_the_room_is_taken_back(
     stage: Stage,
 ) -> None:
-    """K10: nothing keeps the gap from somebody of higher priority; nobody is stuck in silence."""
+    """K10: no taint keeps a pod away that tolerates everything; no pod waits in silence."""
     (node,) = await stage.add_nodes(cpu="1")
     await stage.add_class(2_000_000)
     async with a_manager(stage.world, Patient) as life:
@@ -211,7 +211,9 @@ async def test_s23_a_thief_of_higher_priority_is_reported_and_the_room_is_taken_
         await stage.put(stage.asking("web"))
         async with asyncio.timeout(PATIENCE):
             await life.wire.reached.wait()
-        await stage.put(stage.pod("thief").but({"spec": {"priorityClassName": stage.name}}))
+        anywhere: JSON = {"operator": "Exists"}
+        thief: JSON = {"priorityClassName": stage.name, "tolerations": [anywhere]}
+        await stage.put(stage.pod("thief").but({"spec": thief}))
         await stage.bound("thief")
         life.wire.go.set()
         told = await stage.event("t", Reason.STOLEN)

@@ -29,6 +29,7 @@ from tests.e2e.capacity import (
 )
 from tests.e2e.stage import LOOK, Stage, a_stage
 
+from korder.api import core
 from korder.api.core import NODES, PODS
 from korder.api.meta import JSON
 from korder.api.reserve import ORDER_LABEL, TICKETS, Ticket, TicketPhase
@@ -41,6 +42,8 @@ RETURNED_WITHIN_SECONDS = 20.0
 CLAIMED_BESIDE_WITHIN_SECONDS = 75.0
 """Longer than a hand-over may take: a claim that waits for a stuck one is measured, not given up."""
 NEIGHBOURS = 5
+LOST = ("Lost", "Unschedulable")
+"""Reasons of a ticket whose capacity others have."""
 
 
 @pytest_asyncio.fixture(
@@ -49,7 +52,8 @@ NEIGHBOURS = 5
 async def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Installation]:
-    async with an_installation(request.param, tmp_path_factory.mktemp("manager")) as site:
+    folder = tmp_path_factory.mktemp("manager")
+    async with an_installation(request.param, folder, "--return-finalizer") as site:
         yield site
 
 
@@ -71,7 +75,7 @@ async def count_returned(stage: Stage, figures: Figures, number: int, order: str
     await count_leftovers(stage, figures)
 
 
-ENDS = ("deleted", "deleted slowly", "force-deleted", "ended by itself")
+ENDS = ("deleted", "deleted slowly", "force-deleted")
 
 
 async def end(stage: Stage, node: str, how: str) -> None:
@@ -79,33 +83,78 @@ async def end(stage: Stage, node: str, how: str) -> None:
     pods = [pod.metadata.name for pod in await stage.all(PODS) if "web-" in pod.metadata.name]
     if how == "deleted slowly":
         stage.world.machines.slow(node, Manners(stop=2))
+    grace = 0 if how == "force-deleted" else None
     async with asyncio.TaskGroup() as group:
         for name in pods:
-            if how == "ended by itself":
-                over: JSON = {"metadata": {"annotations": {"korder.dev/runs-for": "1ms"}}}
-                group.create_task(stage.edit(PODS, name, {"metadata": over["metadata"]}))
-            else:
-                grace = 0 if how == "force-deleted" else None
-                group.create_task(stage.delete(PODS, name, grace_seconds=grace))
+            group.create_task(stage.delete(PODS, name, grace_seconds=grace))
+
+
+async def finish(stage: Stage) -> None:
+    """Lets all claimants end by themselves."""
+    over: JSON = {"annotations": {"korder.dev/runs-for": "1ms"}}
+    async with asyncio.TaskGroup() as group:
+        for pod in await stage.all(PODS):
+            if "web-" in pod.metadata.name:
+                group.create_task(stage.edit(PODS, pod.metadata.name, {"metadata": over}))
 
 
 @pytest.mark.parametrize("priority", cases([0], PRIORITIES))
 @pytest.mark.parametrize("how", ENDS)
-async def test_capacity_returns_to_its_ticket_however_the_pod_ends(
+async def test_capacity_returns_to_its_ticket_however_the_pod_is_deleted(
     site: Installation, how: str, priority: int
 ) -> None:
     figures = Figures()
     for _ in range(ROUNDS):
         async with a_stage(site.world) as stage:
-            (node,) = await stage.add_nodes(cpu="8")
-            await stage.reserve(*(stage.ticket(f"t{n}", afterUse="Reserve") for n in range(8)))
-            patient: JSON = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 5}
-            pods = [stage.asking(f"web-{n}").but({"spec": patient}) for n in range(8)]
-            await claim(stage, Figures(), *pods)
+            node = await in_use(stage)
             await compete(stage, priority, 8)
             await end(stage, node, how)
             await count_returned(stage, figures, 8)
     figures.check()
+
+
+async def in_use(stage: Stage) -> str:
+    """A node whose capacity eight pods have by tickets that take it back."""
+    (node,) = await stage.add_nodes(cpu="8")
+    await stage.reserve(*(stage.ticket(f"t{n}", afterUse="Reserve") for n in range(8)))
+    patient: JSON = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 5}
+    pods = [stage.asking(f"web-{n}").but({"spec": patient}) for n in range(8)]
+    await claim(stage, Figures(), *pods)
+    return node
+
+
+async def test_a_ticket_whose_pod_ended_by_itself_holds_its_capacity_or_says_who_has_it(
+    site: Installation,
+) -> None:
+    """Capacity is free as soon as the kubelet reports the end: no pod is bound first, or the ticket waits and says why."""
+    figures = Figures()
+    for rivals in (0, 8):
+        async with a_stage(site.world) as stage:
+            await in_use(stage)
+            await compete(stage, 0, rivals) if rivals else None
+            await finish(stage)
+            taken = await settled(stage, 8)
+            log.info("figures", rivals=rivals, returned=8 - taken, taken=taken)
+            assert taken <= rivals
+            await count_leftovers(stage, figures)
+    figures.check()
+
+
+async def settled(stage: Stage, number: int) -> int:
+    """How many tickets wait for capacity that others have, when all tickets hold theirs or say so."""
+    until = seconds_now() + RETURNED_WITHIN_SECONDS
+    while seconds_now() < until:
+        there = len(await held(stage))
+        lost = [t for t in await stage.all(TICKETS) if t.status.reason in LOST]
+        if there + len(lost) == number and not await used(stage):
+            return len(lost)
+        await asyncio.sleep(LOOK)
+    raise AssertionError([t.status for t in await stage.all(TICKETS)])
+
+
+async def used(stage: Stage) -> bool:
+    pods = await stage.all(PODS)
+    return any("web-" in pod.metadata.name and not core.is_finished(pod) for pod in pods)
 
 
 @pytest.mark.parametrize("priority", cases([0], PRIORITIES))

@@ -52,7 +52,7 @@ class Scene:
         self.clock = clock
         self.machines = machines
         self.server: EmbeddedServer | None = None
-        self._parts = parts
+        self.parts = parts
         self._stop = asyncio.Event()
         self._life: asyncio.Task[None] | None = None
         self._lives = 0
@@ -116,7 +116,7 @@ class Scene:
         rng = random.Random(self._lives)
         settings = Settings(identity=f"korder-{self._lives}")
         manager = Manager(self.client, settings, clock=self.clock, rng=rng)
-        for part in self._parts:
+        for part in self.parts:
             part(manager)
         self._stop = asyncio.Event()
         self._group = group

@@ -1,4 +1,4 @@
-"""`korder explain`: why a pod, a ticket, an order or a quota stands as it does, by the rules that decide about it.
+"""`korder explain`: why a pod, a ticket, an order, a quota or a node stands as it does, by the rules that decide about it.
 
 It only reads, and asks the same pure rules as the controllers, so it answers also where no manager runs.
 """
@@ -23,12 +23,14 @@ from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
 from korder.reserve.rules.claims.seeking import Market
 from korder.reserve.rules.telling import (
+    explainnodes,
     explainorders,
     explainpods,
     explainquotas,
     explaintickets,
 )
 from korder.reserve.rules.telling.explaining import Explanation
+from korder.reserve.rules.telling.explainnodes import NodeQuestion
 from korder.reserve.rules.telling.explainorders import OrderQuestion
 from korder.reserve.rules.telling.explainpods import PodQuestion
 from korder.reserve.rules.telling.explaintickets import TicketQuestion
@@ -52,7 +54,7 @@ def run(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Say why a pod, order, ticket or quota waits, and what is next."""
+    """Say why a pod, order, ticket, quota or node waits, and what is next."""
     asyncio.run(_explain(what, namespace, kubeconfig, context))
 
 
@@ -88,9 +90,12 @@ async def _explanation(at: Desk, kind: tuple[str, str], key: Key) -> Explanation
         case (QUOTAS.group, QUOTAS.kind):
             quota = await at.client.get(QUOTAS, Key("", key.name))
             return explainquotas.explain(quota, SystemClock().now())
+        case (NODES.group, NODES.kind):
+            node = await at.client.get(NODES, Key("", key.name))
+            return explainnodes.explain(NodeQuestion(node, await _tickets(at), SystemClock().now()))
         case _:
             raise KubeError(
-                f"korder explains pods, orders, tickets and quotas, and nothing of a {kind[1]}"
+                f"korder explains pods, orders, tickets, quotas and nodes, and nothing of a {kind[1]}"
             )
 
 
@@ -170,6 +175,14 @@ async def _pods(at: Desk, fields: str) -> list[Pod]:
         return list((await at.client.list(PODS, fields=fields)).items)
     except Forbidden:
         return list((await at.client.list(PODS, at.namespace, fields=fields)).items)
+
+
+async def _tickets(at: Desk) -> list[Ticket]:
+    """The tickets of the cluster, or of the namespace for those who may not see more."""
+    try:
+        return list((await at.client.list(TICKETS)).items)
+    except Forbidden:
+        return list((await at.client.list(TICKETS, at.namespace)).items)
 
 
 async def _nodes(at: Desk) -> dict[str, Node] | None:

@@ -18,7 +18,7 @@ from korder.kube import served
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
 from korder.kube.served import Catalog
-from korder.reserve.rules.doors import objects
+from korder.reserve.rules.doors import fence, objects
 from korder.reserve.rules.doors.objects import Admission
 from korder.reserve.rules.doors.site import NAMESPACE, Site
 
@@ -94,13 +94,21 @@ async def _install(
 
 
 async def _apply(client: Client, catalog: Catalog, place: Site, admission: Admission) -> None:
+    is_fenced = catalog.of(fence.API, fence.KIND) is not None
     for body in objects.objects(place, admission):
+        if not is_fenced and installing.key_of(body).name == fence.NAME:
+            continue
         if body["kind"] == NAMESPACES.kind and await installing.is_others(client, place.namespace):
             continue
         print(f"{await installing.apply(client, catalog, body)} applied")
     for body in objects.replaced(place, admission):
         if gone := await installing.remove(client, catalog, body):
             print(f"{gone} removed")
+    if not is_fenced:
+        print(
+            "this server has no ValidatingAdmissionPolicy (Kubernetes 1.30 and newer):"
+            " the manager's right to patch nodes is not limited to its taint"
+        )
     if not place.image:
         print(await _about_manager(client, place))
 

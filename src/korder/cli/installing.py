@@ -5,18 +5,19 @@ Everything is applied as one field manager, so that repeating it changes nothing
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import TypeVar, cast
 
 from korder.api.core import NAMESPACES, ReportedCondition, reported
 from korder.api.machinery import CLUSTER_ROLE_BINDINGS, CUSTOM_RESOURCE_DEFINITIONS
-from korder.api.meta import JSON, Key
-from korder.api.plan import PatchType
+from korder.api.meta import JSON, HasMetadata, Key, Kind
+from korder.api.plan import Patch, PatchType
 from korder.api.workloads import DEPLOYMENTS
 from korder.kube.client import Client
 from korder.kube.errors import KubeError, NotFound
 from korder.kube.served import Catalog, Served
 from korder.reserve.rules.doors.site import MANAGER, NAMESPACE, PART_OF
 
+T = TypeVar("T", bound=HasMetadata)
 PATIENCE = 30.0
 POLICIES = ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy")
 """What a server must serve to do without webhooks."""
@@ -90,6 +91,27 @@ async def remove(client: Client, catalog: Catalog, body: Mapping[str, JSON]) -> 
     except NotFound:
         return ""
     return found.called(key.name)
+
+
+async def carry_out(client: Client, step: Patch) -> None:
+    """Writes one patch of the rules, with its preconditions."""
+    await client.patch(
+        step.kind,
+        step.key,
+        step.body,
+        step.type,
+        subresource=step.subresource,
+        uid=step.uid,
+        resource_version=step.resource_version,
+    )
+
+
+async def find(client: Client, kind: Kind[T], key: Key) -> T | None:
+    """An object as it is now; None if it is gone."""
+    try:
+        return await client.get(kind, key)
+    except NotFound:
+        return None
 
 
 async def define(client: Client, crd: dict[str, JSON]) -> str:

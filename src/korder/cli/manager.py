@@ -103,6 +103,13 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     handover: Annotated[
         Handover, typer.Option(help="Keep room for claimants by a taint, or by nomination only.")
     ] = setup.USUAL.handover,
+    return_finalizer: Annotated[
+        bool,
+        typer.Option(
+            "--return-finalizer",
+            help="Keep deleted pods of tickets with afterUse: Reserve until their room is protected.",
+        ),
+    ] = False,
     kubeconfig: Annotated[str | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str | None, typer.Option(help="The context of the kubeconfig.")] = None,
     log_format: Annotated[
@@ -123,6 +130,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         allow_system_classes=allow_system_classes,
         recreate_stuck_pods=recreate_stuck_pods,
         handover=handover,
+        return_finalizer=return_finalizer,
     )
     hooks = _address(webhook_bind_address)
     typed = _Typed(settings, options, leader_elect, admission, hooks, lease_namespace)

@@ -6,18 +6,18 @@ no longer runs are let go by taking our finalizers off.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import random
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from korder.api import manifests
-from korder.api.core import NAMESPACES, PODS
+from korder.api.core import NAMESPACES, NODES, PODS, Node, Pod
 from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
 from korder.api.meta import JSON, HasMetadata, Key, Kind, Object, key_of
-from korder.api.plan import AnyKind
-from korder.api.reserve import SCHEDULING_GATE
+from korder.api.plan import AnyKind, Patch
+from korder.api.reserve import RETURN_FINALIZER, SCHEDULING_GATE
 from korder.cli import installing
 from korder.cli.session import checked_namespace, cluster
 from korder.kube import discovery, served
@@ -25,10 +25,13 @@ from korder.kube.client import Client
 from korder.kube.errors import Conflict, KubeError, NotFound
 from korder.kube.request import Propagation
 from korder.kube.served import Catalog
+from korder.reserve.rules.claims import claimsteps
 from korder.reserve.rules.doors import objects
 from korder.reserve.rules.doors.objects import Admission
 from korder.reserve.rules.doors.site import MANAGER, NAMESPACE, Site
+from korder.reserve.rules.tickets import barrier
 
+T = TypeVar("T", bound=HasMetadata)
 OURS = "korder.dev/"
 """How finalizers of ours begin."""
 FAREWELL = 10.0
@@ -65,6 +68,8 @@ async def _uninstall(
             await _remove(client, catalog, objects.doors(place, admission))
         await _purge(client, kinds)
         await _remove_rest(client, catalog, place)
+        await _undo(client, NODES, _untainted)
+        await _undo(client, PODS, _released)
         await _tell_of_waiting(client)
 
 
@@ -172,6 +177,28 @@ async def _remove_namespace(client: Client, name: str) -> None:
         print(f"namespace/{name} removed", flush=True)
     except NotFound:
         return
+
+
+async def _undo(client: Client, kind: Kind[T], step: Callable[[T], Patch | None]) -> None:
+    """Takes back what a manager has left on objects of others, each as it is now; no manager has the right to write it anew."""
+    for each in (await client.list(kind)).items:
+        found: T | None = each
+        while found is not None and (patch := step(found)) is not None:
+            try:
+                await installing.carry_out(client, patch)
+            except (Conflict, NotFound):
+                found = await installing.find(client, kind, key_of(each))
+                continue
+            print(f"{kind.plural}/{key_of(each)} released", flush=True)
+            break
+
+
+def _untainted(node: Node) -> Patch | None:
+    return barrier.lowered(node) if barrier.token_of(node) else None
+
+
+def _released(pod: Pod) -> Patch | None:
+    return claimsteps.release(pod) if RETURN_FINALIZER in pod.metadata.finalizers else None
 
 
 async def _tell_of_waiting(client: Client) -> None:

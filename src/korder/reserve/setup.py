@@ -34,6 +34,7 @@ class Options:
         allow_system_classes: Whether a ticket may name a priority class of the system.
         recreate_stuck_pods: Whether a pod that was given a ticket and cannot be bound is deleted if its controller makes another.
         handover: What keeps room on a full node while it is handed over.
+        return_finalizer: Whether pods whose room goes back to their ticket are deleted only behind the barrier, by a finalizer on them.
     """
 
     guardian_image: str = "registry.k8s.io/pause:3.10"
@@ -41,6 +42,7 @@ class Options:
     allow_system_classes: bool = False
     recreate_stuck_pods: bool = True
     handover: Handover = Handover.TAINT
+    return_finalizer: bool = False
 
 
 USUAL = Options()
@@ -62,7 +64,10 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> Counted:
     Quotas(manager, counting)
     Tickets(manager, guardians, Renewing(counting.tally))
     Claims(manager)
-    HandOvers(manager, scene.Settings(options.handover, options.recreate_stuck_pods, guardians))
+    settings = scene.Settings(
+        options.handover, options.recreate_stuck_pods, options.return_finalizer, guardians
+    )
+    HandOvers(manager, settings)
     Pretenders(manager)
     Measuring(manager)
     nodes, orders = manager.informers.of(NODES).reader, manager.informers.of(ORDERS).reader

@@ -6,18 +6,24 @@
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 import random
 from random import Random
 
 from korder.api.meta import Key
 from korder.api.reserve import ORDERS, TICKETS
 from korder.embedded.simulation.auditing.invariants import catalogue
-from korder.embedded.simulation.auditing.invariants.reserving.catalogue import reserving
+from korder.embedded.simulation.auditing.invariants.reserving.catalogue import (
+    competing,
+    renewing,
+    reserving,
+)
 from korder.embedded.simulation.auditing.tolerances import tolerance_of
 from korder.embedded.simulation.luck import Chance
 from korder.embedded.simulation.processes import Program
 from korder.embedded.simulation.script import Step
 from korder.embedded.simulation.workloads.booking import Booking, booking, surroundings
+from korder.embedded.simulation.workloads.crowded import RENEWED, Crowded, crowded
 from korder.embedded.simulation.world import START, Setup
 from korder.kube.client import Client
 from korder.reserve.setup import add_reserve
@@ -43,6 +49,28 @@ def setup(seed: int, wanted: Booking, faults: float = 0.0, add: Add = add_reserv
     """A run of people who book."""
     script = booking(Random(f"{seed} booking"), wanted, START)
     return played(seed, script, wanted.length, faults, add)
+
+
+def full(seed: int, wanted: Crowded, faults: float = 0.0, add: Add = add_reserve) -> Setup:
+    """A run of a full cluster, with the invariants of claims and returns against competitors."""
+    script = crowded(Random(f"{seed} crowded"), wanted)
+    return contested(seed, script, wanted.length, faults, add)
+
+
+def renewed(seed: int, wanted: Crowded, faults: float = 0.0, add: Add = add_reserve) -> Setup:
+    """A run of a full cluster in which tickets are replaced at firings and at their expiry, with the invariant of renewals too."""
+    run = full(seed, replace(wanted, mix=RENEWED), faults, add)
+    tolerance = tolerance_of(run.script, faulty=bool(faults))
+    return replace(run, invariants=(*run.invariants, *renewing(tolerance)))
+
+
+def contested(
+    seed: int, script: Sequence[Step], length: float, faults: float = 0.0, add: Add = add_reserve
+) -> Setup:
+    """A run of any script, with the invariants of claims and returns against competitors."""
+    run = played(seed, script, length, faults, add)
+    tolerance = tolerance_of(script, faulty=bool(faults))
+    return replace(run, invariants=(*run.invariants, *competing(tolerance)))
 
 
 def played(

@@ -13,6 +13,7 @@ from korder.embedded.simulation.auditing.tolerances import tolerance_of
 from korder.embedded.simulation.luck import Chance
 from korder.embedded.simulation.programs import CONTROLLERS, NODES, SCHEDULER
 from korder.embedded.simulation.workloads.booking import Booking
+from korder.embedded.simulation.workloads.crowded import Crowded
 from korder.embedded.simulation.workloads.traffic import Traffic, traffic
 from korder.embedded.simulation.world import Setup
 from korder.testing import reserving
@@ -26,6 +27,10 @@ _CALM = Traffic(nodes=5, pods=6, life=1_200.0)
 _ROUGH = replace(_CALM, load=0.8, troubles=4.0, processes=PROCESSES)
 _BOOKED = Booking(orders=5, claims=2.0, intruders=6.0, mishaps=4.0, quotas=3)
 _BOOKED_ROUGH = replace(_BOOKED, troubles=4.0, processes=(*PROCESSES, *reserving.REPLICAS))
+_CROWDED = Crowded()
+_CROWDED_ROUGH = replace(
+    _CROWDED, cordons=2.0, troubles=4.0, processes=(*PROCESSES, *reserving.REPLICAS)
+)
 
 
 def calm(seed: int, hours: float) -> Setup:
@@ -48,6 +53,16 @@ def reserve_rough(seed: int, hours: float) -> Setup:
     return reserving.setup(seed, replace(_BOOKED_ROUGH, hours=hours), FAULTS)
 
 
+def reserve_crowded(seed: int, hours: float) -> Setup:
+    """A full cluster whose competitors wait for the room of every claim, renewal and return; nothing else goes wrong."""
+    return reserving.full(seed, replace(_CROWDED, hours=hours))
+
+
+def reserve_crowded_rough(seed: int, hours: float) -> Setup:
+    """The same, with cordons, processes that crash, stop and lose the time, and faults on the wire."""
+    return reserving.full(seed, replace(_CROWDED_ROUGH, hours=hours), FAULTS)
+
+
 def _cluster(seed: int, wanted: Traffic, faults: float) -> Setup:
     script = traffic(Random(f"{seed} traffic"), wanted)
     tolerance = tolerance_of(script, faulty=bool(faults))
@@ -65,4 +80,6 @@ SUITES: Mapping[str, Suite] = {
     "rough": rough,
     "reserve-calm": reserve_calm,
     "reserve-rough": reserve_rough,
+    "reserve-crowded": reserve_crowded,
+    "reserve-crowded-rough": reserve_crowded_rough,
 }

@@ -6,7 +6,7 @@ from hypothesis import example, given, strategies as st
 
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
 from korder.reserve.rules.doors import patterns
-from korder.reserve.rules.orders import schedule
+from korder.reserve.rules.schedules import schedule
 
 WORDS = st.sampled_from(
     [

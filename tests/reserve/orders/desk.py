@@ -17,6 +17,7 @@ from korder.api.reserve import ORDERS, TICKETS, Order, Ticket, TicketPhase
 from korder.reserve.rules.daemons import daemonplan
 from korder.reserve.rules.orders import orderbooks, orderend, orderplan
 from korder.reserve.rules.orders.granting import Granting, freely
+from korder.reserve.rules.tickets import terms
 from korder.testing.builders import Builder, NodeBuilder
 
 START = datetime(2026, 1, 5, 0, 0, 30, tzinfo=UTC)
@@ -135,6 +136,13 @@ class Desk:
         """All tickets that hold nothing get their room."""
         for name in self.names(TicketPhase.PENDING):
             self.become(name, TicketPhase.RESERVED)
+
+    def renew(self) -> None:
+        """All tickets whose next term begins now are renewed in place, as the ticket controller does."""
+        for name, ticket in self.tickets.items():
+            start = terms.next_start(ticket, self.now)
+            if start is not None:
+                self._change(name, {"status": {"activationTime": instant.render(start)}})
 
     def become(self, name: str, phase: TicketPhase, **status: JSON) -> None:
         self._change(name, {"status": {"phase": phase.value, **status}})

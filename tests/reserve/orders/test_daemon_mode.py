@@ -176,6 +176,17 @@ def test_a_new_template_breaks_before_it_makes_a_few_nodes_at_a_time() -> None:
     assert "o-n7" not in new
 
 
+def test_a_template_that_fits_the_same_guardian_breaks_nothing() -> None:
+    """The tickets of all nodes get it in place."""
+    desk = a_desk(30)
+    before = {name: each.metadata.uid for name, each in desk.tickets.items()}
+    desk.edit({"template": {"spec": {"owners": [{"namespaces": ["other"]}]}}})
+    desk.settle()
+    assert {name: each.metadata.uid for name, each in desk.tickets.items()} == before
+    assert all(each.spec.owners[0].namespaces == ("other",) for each in desk.tickets.values())
+    assert desk.order.status.updated_replicas == 30
+
+
 def no_room(desk: Desk) -> None:
     for name in desk.names(TicketPhase.PENDING):
         desk.become(name, TicketPhase.PENDING, reason="Unschedulable", message="Insufficient cpu")

@@ -12,7 +12,7 @@ from tests.reserve.orders.windowed import a_desk, starts, told, windows
 from korder.api import instant
 from korder.api.meta import JSON
 from korder.api.reserve import TicketPhase
-from korder.reserve.rules.orders import schedule as cron
+from korder.reserve.rules.schedules import schedule as cron
 from korder.testing.builders import an_order
 
 

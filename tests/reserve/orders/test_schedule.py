@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 import pytest
 
 from korder.api import instant
-from korder.reserve.rules.orders import schedule
+from korder.reserve.rules.schedules import schedule
 
 MONDAY = datetime(2026, 6, 1, tzinfo=UTC)
 

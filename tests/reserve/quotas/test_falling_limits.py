@@ -1,11 +1,13 @@
 """A limit falls below what is used: nobody is evicted, nothing is made or renewed, and what is held ends at its time (rule 20)."""
 
+from datetime import timedelta
+
 import pytest
 from tests.reserve.quotas.office import is_exceeded, is_short, open_quota, tickets, wanting
 from tests.reserve.quotas.quotas import MONDAY, a_quota
 from tests.reserve.scene import Scene, scene
 
-from korder.api import conditions
+from korder.api import conditions, instant
 from korder.api.core import EVENTS, Pod
 from korder.api.meta import JSON
 from korder.api.quota import QUOTAS, QuotaCondition
@@ -83,7 +85,10 @@ async def test_of_standing_tickets_as_many_end_at_their_time_as_are_too_many(clo
 def test_of_tickets_whose_terms_end_in_one_breath_no_more_end_than_are_too_many() -> None:
     tally = Tally()
     renewing = Renewing(tally)
-    standing = [a_ticket(f"t-{number}").stored(f"u-{number}", 7 + number) for number in range(4)]
+    over: JSON = {"status": {"expirationTime": instant.render(MONDAY)}}
+    standing = [
+        a_ticket(f"t-{number}").stored(f"u-{number}", 7 + number).but(over) for number in range(4)
+    ]
     tally.quota_changed(None, a_quota("q", tickets="2").build())
     for ticket in standing:
         tally.ticket_changed(None, ticket.build())
@@ -94,9 +99,21 @@ def test_of_tickets_whose_terms_end_in_one_breath_no_more_end_than_are_too_many(
     assert barred() == [True, True, False, False]
     assert barred() == [True, True, False, False]
     for ticket in standing[:2]:
-        over = ticket.stored("u", 20).but({"status": {"phase": "Expired"}})
-        tally.ticket_changed(ticket.build(), over.build())
+        ended = ticket.stored("u", 20).but({"status": {"phase": "Expired"}})
+        tally.ticket_changed(ticket.build(), ended.build())
     assert barred()[2:] == [False, False]
+
+
+def test_a_ticket_that_is_refused_before_its_end_still_counts() -> None:
+    """It stays until then, so no other ticket may take its place."""
+    tally = Tally()
+    renewing = Renewing(tally)
+    later: JSON = {"status": {"expirationTime": instant.render(MONDAY + timedelta(minutes=1))}}
+    tickets = [a_ticket(f"t-{number}").stored(f"u-{number}").but(later) for number in range(2)]
+    tally.quota_changed(None, a_quota("q", tickets="1").build())
+    for ticket in tickets:
+        tally.ticket_changed(None, ticket.build())
+    assert all(renewing.barred(ticket.build(), MONDAY) for ticket in tickets)
 
 
 async def test_a_standing_ticket_is_renewed_while_the_limit_is_just_reached(clock: Clock) -> None:

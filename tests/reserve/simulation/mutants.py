@@ -13,15 +13,16 @@ from typing import Any
 import pytest
 
 from korder.api import quantity
-from korder.api.core import NODES, PODS, Pod
+from korder.api.core import NODES, PODS, Pod, Toleration
 from korder.api.meta import Key, ObjectMeta, key_of
 from korder.api.plan import Create, Delete, Patch, Plan, Step
 from korder.api.quantity import Quantity
 from korder.api.quota import QUOTAS, Quota, QuotaSpec
-from korder.api.reserve import TICKETS, Order, Ticket
+from korder.api.reserve import HANDOVER_TAINT, TICKETS, Order, Ticket
 from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.tickets import Tickets, _references
 from korder.reserve.rules.claims import taint
+from korder.reserve.rules.claims.handover_steps import Members
 from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.orders import orderplan
 from korder.reserve.rules.orders.accounting import Account
@@ -31,7 +32,7 @@ from korder.reserve.rules.quotas import charges, charging, limits, quotaplan
 from korder.reserve.rules.quotas.books import Item
 from korder.reserve.rules.quotas.limits import InForce, Limits
 from korder.reserve.rules.quotas.tally import Tally
-from korder.reserve.rules.tickets import holding, ticketplan
+from korder.reserve.rules.tickets import guardian, holding, ticketplan
 from korder.reserve.rules.tickets.picture import Picture
 from korder.runtime.manager import Manager
 
@@ -97,6 +98,58 @@ def lets_go_before_the_guardian_is_gone(patch: pytest.MonkeyPatch) -> None:
         self._open(member, pod, self._token)
 
     patch.setattr(taint._Barrier, "_vacate", vacate)
+
+
+def lowers_the_barrier_when_the_guardian_is_gone(patch: pytest.MonkeyPatch) -> None:
+    """It does not wait until the pod is bound."""
+    admit, watch_alone = taint._Barrier._admit, taint._Barrier._watch_alone
+
+    def admit_only(self: taint._Barrier, members: Members) -> None:
+        needed = self._is_needed
+        admit(self, members)
+        self._is_needed = needed or any(member.standing for member, _ in members)
+
+    def watch_only(self: taint._Barrier, member: Member, pod: Pod) -> None:
+        needed = self._is_needed
+        watch_alone(self, member, pod)
+        self._is_needed = needed
+
+    patch.setattr(taint._Barrier, "_admit", admit_only)
+    patch.setattr(taint._Barrier, "_watch_alone", watch_only)
+
+
+def never_falls_back_to_the_slow_path(patch: pytest.MonkeyPatch) -> None:
+    """A pod whose free room was taken waits beside its guardian until the deadline."""
+    honest = taint._Barrier._watch_beside
+
+    def watch_beside(self: taint._Barrier, member: Member, pod: Pod) -> None:
+        if member.deadline <= self.scene.now:
+            honest(self, member, pod)
+        else:
+            self.wake_at.append(member.deadline)
+
+    patch.setattr(taint._Barrier, "_watch_beside", watch_beside)
+
+
+def guardians_tolerate_the_barrier(patch: pytest.MonkeyPatch) -> None:
+    """A template that tolerates every taint gets guardians that pass the barrier too."""
+    honest = guardian._tolerations
+
+    def tolerations(wanted: Iterable[Toleration], place: guardian.Place) -> Iterable[Toleration]:
+        yield from honest(wanted, place)
+        if any(map(guardian._is_unlimited, wanted)):
+            yield Toleration(key=HANDOVER_TAINT, operator="Exists")
+
+    patch.setattr(guardian, "_tolerations", tolerations)
+
+
+def keeps_unbound_members_until_their_deadline(patch: pytest.MonkeyPatch) -> None:
+    """A pod that no scheduler binds keeps the node's barrier up for a minute."""
+
+    def unbound_due(member: Member, _: Pod) -> datetime:
+        return member.deadline
+
+    patch.setattr(taint, "_unbound_due", unbound_due)
 
 
 def deletes_guardians_by_name(patch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import random
 
 import pytest
 import structlog
-from tests.reserve.simulation import mutants
+from tests.reserve.simulation import contests, mutants
 
 from korder.api.reserve import REQUIRED_ANNOTATION, SCHEDULING_GATE
 from korder.embedded.simulation.faults import Fault
@@ -36,6 +36,7 @@ from korder.testing.seeds import hush
 from korder.testing.suites import FAULTS, PROCESSES
 
 SEEDS = 100
+CONTEST_SEEDS = 50
 SETTLE = 100.0
 PLAIN = Pods(cpu=1_000, memory=1_000, grace=0)
 ASKING = replace(PLAIN, asks={REQUIRED_ANNOTATION: "true"}, gates=(SCHEDULING_GATE,))
@@ -220,6 +221,38 @@ MUTANTS = (
     ),
     Mutant(mutants.counts_a_refill_twice, 1, frozenset({"no-ticket-too-many"}), setup=refilling),
 )
+CONTEST_MUTANTS = (
+    Mutant(
+        mutants.raises_no_barrier,
+        1,
+        frozenset({"protected-first", "claimed-room-is-kept"}),
+        setup=contests.competitors,
+    ),
+    Mutant(
+        mutants.lowers_the_barrier_when_the_guardian_is_gone,
+        1,
+        frozenset({"barriers-stand", "claimed-room-is-kept"}),
+        setup=contests.competitors,
+    ),
+    Mutant(
+        mutants.never_falls_back_to_the_slow_path,
+        1,
+        frozenset({"claims-are-swift", "claims-are-kept"}),
+        setup=contests.refills,
+    ),
+    Mutant(
+        mutants.guardians_tolerate_the_barrier,
+        1,
+        frozenset({"claimed-room-is-kept"}),
+        setup=contests.tolerant,
+    ),
+    Mutant(
+        mutants.keeps_unbound_members_until_their_deadline,
+        1,
+        frozenset({"unbound-claims-leave"}),
+        setup=contests.unbindable,
+    ),
+)
 QUOTA_MUTANTS = (
     Mutant(
         mutants.reads_the_ledger_from_its_cache,
@@ -262,6 +295,19 @@ def test_what_is_broken_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch
     pytest.fail(f"not found within {SEEDS} seeds")
 
 
+@pytest.mark.parametrize("mutant", CONTEST_MUTANTS, ids=lambda mutant: mutant.patch.__name__)
+def test_room_that_is_given_away_is_found_within_fifty_seeds(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant.patch(monkeypatch)
+    for seed in dict.fromkeys((mutant.seed, *range(1, CONTEST_SEEDS + 1))):
+        outcome = simulate(mutant.setup(seed))
+        if outcome.violation:
+            assert what_broke(outcome.violation) in mutant.breaks, outcome.violation
+            return
+    pytest.fail(f"not found within {CONTEST_SEEDS} seeds")
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("mutant", QUOTA_MUTANTS, ids=lambda mutant: mutant.patch.__name__)
 def test_what_is_found_in_a_ledger_is_made_small(mutant: Mutant) -> None:
@@ -277,7 +323,18 @@ def test_what_is_found_in_a_ledger_is_made_small(mutant: Mutant) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(
-    "make", [crowd, vanishing, succeeding, refilling], ids=lambda each: each.__name__
+    "make",
+    [
+        crowd,
+        vanishing,
+        succeeding,
+        refilling,
+        contests.competitors,
+        contests.refills,
+        contests.tolerant,
+        contests.unbindable,
+    ],
+    ids=lambda each: each.__name__,
 )
 def test_the_same_runs_break_no_promise_when_nothing_is_broken(
     make: Callable[[int], Setup], seed: int

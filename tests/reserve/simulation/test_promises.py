@@ -3,7 +3,11 @@
 from pathlib import Path
 
 from korder.embedded.simulation.auditing.invariants import catalogue
-from korder.embedded.simulation.auditing.invariants.reserving.catalogue import reserving
+from korder.embedded.simulation.auditing.invariants.reserving.catalogue import (
+    competing,
+    renewing,
+    reserving,
+)
 
 DOCS = Path(__file__).parents[3] / "docs" / "simulation.md"
 
@@ -17,10 +21,18 @@ def test_the_documentation_lists_every_promise() -> None:
     assert rows == [f"| `{each.name}` | {each.promise} |" for each in reserving()]
 
 
+def test_the_documentation_lists_every_promise_under_competition() -> None:
+    _, _, section = DOCS.read_text().partition("\n## What the auditor checks under competition\n")
+    section, _, _ = section.partition("\n## ")
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    assert rows == [f"| `{each.name}` | {each.promise} |" for each in (*competing(), *renewing())]
+
+
 def test_every_promise_is_one_sentence_under_a_name_of_its_own() -> None:
-    everything = (*catalogue.standard(), *reserving())
+    ours = (*reserving(), *competing(), *renewing())
+    everything = (*catalogue.standard(), *ours)
     assert len({each.name for each in everything}) == len(everything)
-    for each in reserving():
+    for each in ours:
         assert each.promise[0].isupper()
         assert each.promise.endswith(".")
         assert each.promise.count(". ") == 0

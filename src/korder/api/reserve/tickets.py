@@ -246,6 +246,16 @@ class TicketStatus(Base):
             "When its node last did not take the pod that claimed it; for an hour others come first."
         ),
     ] = None
+    unbound_workload: Annotated[
+        str,
+        doc(
+            "UID of the controller of that pod, with the pod's name for a StatefulSet: its next pod claims later.",
+            max_length=320,
+        ),
+    ] = ""
+    unbound_count: Annotated[
+        int, doc("How often in a row pods of that workload were not bound by it.", minimum=0)
+    ] = 0
     finished_time: Annotated[datetime | None, doc("When it ended, from where its TTL counts.")] = (
         None
     )

@@ -99,7 +99,8 @@ class Player:
                 await self._client.patch(kind, key, deed.patch, PatchType.MERGE)
             case Delete():
                 kind = await self._kind(deed.api_version, deed.kind)
-                await self._client.delete(kind, _key(kind, deed.namespace, deed.name))
+                key = _key(kind, deed.namespace, deed.name)
+                await self._client.delete(kind, key, grace_seconds=deed.grace)
             case _:
                 await self._delete_pods(deed)
 
@@ -148,7 +149,8 @@ class Player:
         pods = [pod for pod in found.items if not (deed.node and _stays(pod))]
         for pod in pods[: deed.most]:
             with suppress(NotFound):
-                await self._client.delete(PODS, key_of(pod), uid=pod.metadata.uid)
+                uid = pod.metadata.uid
+                await self._client.delete(PODS, key_of(pod), uid=uid, grace_seconds=deed.grace)
 
     def _process(self, name: str) -> Process:
         found = self._processes.get(name)

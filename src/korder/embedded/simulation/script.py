@@ -41,12 +41,13 @@ class Patch(_Deed, frozen=True, tag="patch"):
 
 
 class Delete(_Deed, frozen=True, tag="delete"):
-    """A user deletes an object."""
+    """A user deletes an object; a grace of 0 seconds is a forced deletion, None leaves the object's own."""
 
     api_version: str
     kind: str
     name: str
     namespace: str = ""
+    grace: int | None = None
 
 
 class DeletePods(_Deed, frozen=True, tag="delete-pods"):
@@ -56,6 +57,7 @@ class DeletePods(_Deed, frozen=True, tag="delete-pods"):
     labels: dict[str, str] = {}
     node: str = ""
     most: int | None = None
+    grace: int | None = None
 
 
 class AddNode(_Deed, frozen=True, tag="add-node"):

@@ -34,6 +34,7 @@ _WAITING = "claims.waiting"
 _SHELVES = "claims.shelves"
 _KINDS = "claims.kinds"
 _CLAIMING = "claims.claiming"
+_UNBOUND = "claims.unbound"
 _IN_USE = frozenset({TicketPhase.CLAIMING, TicketPhase.CLAIMED})
 
 
@@ -62,6 +63,7 @@ class Claims:
         self._tickets.add_index(_SHELVES, _shelf)
         self._tickets.add_index(_KINDS, _kind)
         self._tickets.add_index(_CLAIMING, _claiming)
+        self._tickets.add_index(_UNBOUND, _unbound)
         self._orders.add_index(BY_NAMESPACE, by_namespace)
         self._controller = manager.controller("claims", self._turn, refused=self._refused)
         self._controller.follow(self._pods, lambda pod: map(_key, (*_sought(pod), *_untold(pod))))
@@ -80,6 +82,7 @@ class Claims:
             self._site,
             now,
             self._stock(key.name),
+            tuple(self._tickets.reader.where(_UNBOUND, key.name)),
         )
         return claiming.plan(waiting, market, untold)
 
@@ -179,6 +182,10 @@ def _kind(ticket: Ticket) -> Iterable[Hashable]:
 
 def _claiming(ticket: Ticket) -> Iterable[Hashable]:
     return (ticket.metadata.namespace,) if seeking.is_claiming(ticket) else ()
+
+
+def _unbound(ticket: Ticket) -> Iterable[Hashable]:
+    return (ticket.metadata.namespace,) if ticket.status.unbound_workload else ()
 
 
 def _sought(pod: Pod) -> Iterable[str]:

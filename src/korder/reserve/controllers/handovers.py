@@ -8,11 +8,21 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from korder.api import codec
+from korder.api import codec, core
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import Key, OwnerReference, controller_of
-from korder.api.plan import NOTHING, Create, Delete, Plan, Step
-from korder.api.reserve import TICKETS, AfterUse, PodReference, Ticket, TicketPhase
+from korder.api.plan import NOTHING, Create, Delete, EventType, Notice, Patch, Plan, Step
+from korder.api.reserve import (
+    HANDOVER_TAINT,
+    RETURN_FINALIZER,
+    TICKET_NODE_ANNOTATION,
+    TICKETS,
+    AfterUse,
+    PodReference,
+    Reason,
+    Ticket,
+    TicketPhase,
+)
 from korder.kube.errors import ApiError, NotFound, WebhookFailed
 from korder.reserve.controllers.claims import (
     BY_CLAIMANT,
@@ -44,6 +54,9 @@ from korder.runtime.store import Change
 GUARDED = "handovers.ticket"
 """Index of pods: guardians by the UID of their ticket."""
 _RETURNING = "handovers.returning"
+_LEAVING = "handovers.leaving"
+_TAINT_AGAIN = timedelta(seconds=5)
+"""How long after the server refused to taint a node it is asked again."""
 _LAST_TRIES = timedelta(seconds=20)
 """How long before its end a claim ends because a webhook does not answer; until then it is only tried again."""
 
@@ -60,6 +73,7 @@ class HandOvers:
         self._schedulers = Schedulers(manager)
         self._pods.add_index(BY_NODE, by_node)
         self._pods.add_index(GUARDED, guarded)
+        self._pods.add_index(_LEAVING, _leaving)
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
         self._tickets.add_index(HANDED_OVER, handed_over)
         self._tickets.add_index(_RETURNING, _returning)
@@ -73,7 +87,8 @@ class HandOvers:
         tickets = tuple(self._tickets.reader.where(HANDED_OVER, key.name))
         node = self._nodes.reader.get(Key("", key.name))
         returning = self._returns(key.name, now)
-        if not (tickets or returning or barrier.token_of(node)):
+        leaving = list(self._pods.reader.where(_LEAVING, key.name))
+        if not (tickets or returning or leaving or barrier.token_of(node)):
             return NOTHING
         site = Site(node, pods_on(key.name, self._pods.reader)) if node is not None else None
         return handover.plan(
@@ -85,6 +100,7 @@ class HandOvers:
                 self._schedulers.at_work,
                 self._settings,
                 returning,
+                leaving,
             )
         )
 
@@ -100,14 +116,21 @@ class HandOvers:
         waiting = [pod for pod in guardians if not pod.spec.node_name]
         if succession.is_arriving(ticket):
             return Return(any(pod.spec.node_name for pod in guardians), waiting)
-        users = (ticket.status.claimed_by, *ticket.status.shared_by)
-        is_left = any(self._is_leaving(each) for each in users if each is not None)
-        comes_back = bool(ticket.status.shared_by) or ticketplan.returns(ticket, now)
-        return Return(is_occupied=True, waiting=waiting) if is_left and comes_back else None
+        if not (ticket.status.shared_by or ticketplan.returns(ticket, now)):
+            return None
+        users = [each for each in (ticket.status.claimed_by, *ticket.status.shared_by) if each]
+        pods = [self._user(each) for each in users]
+        if any(pod is not None and is_leaving(pod) for pod in pods):
+            return Return(is_occupied=True, waiting=waiting)
+        if None in pods:
+            return Return(is_occupied=False, waiting=waiting, is_new=True)
+        return None
 
-    def _is_leaving(self, user: PodReference) -> bool:
+    def _user(self, user: PodReference) -> Pod | None:
+        """The pod that has room of a ticket; None if it has ended."""
         pod = self._pods.reader.get(Key(user.namespace, user.name))
-        return pod is not None and pod.metadata.uid == user.uid and is_leaving(pod)
+        is_there = pod is not None and pod.metadata.uid == user.uid and not core.is_finished(pod)
+        return pod if is_there else None
 
     def _node_changed(self, change: Change[Node]) -> None:
         """A barrier without a hand-over is lowered; one that was removed from outside is raised again."""
@@ -117,6 +140,8 @@ class HandOvers:
 
     def _refused(self, key: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
         """Ends the claim whose remainder would have had the guardian that was refused, or whose pod may not be let go, or deleted."""
+        if isinstance(step, Patch) and step.kind == NODES:
+            return self._unprotected(key.name, error, now)
         made = step.body if isinstance(step, Create) else None
         owner = controller_of(codec.convert(made, PODS.model)) if isinstance(made, dict) else None
         for ticket in self._tickets.reader.where(HANDED_OVER, key.name):
@@ -137,6 +162,18 @@ class HandOvers:
                 scene = Scene(key.name, None, (member,), now, settings=alone)
                 return stuck.never_bound(scene, member, mine)
         return None
+
+    def _unprotected(self, node: str, error: ApiError, now: datetime) -> Plan:
+        """Says on the tickets that wait for it that the node may not be tainted; nothing is vacated on it."""
+        why = (
+            f"cannot change the taint {HANDOVER_TAINT} of node {node}: {error.message};"
+            " repeat `korder install`, or run the manager with --handover=nominate"
+        )
+        waiting = self._tickets.reader.where(HANDED_OVER, node)
+        notices = (
+            Notice(TICKETS, each, Reason.HANDING_OVER, why, EventType.WARNING) for each in waiting
+        )
+        return Plan().tell(*notices).wake(now + _TAINT_AGAIN)
 
     async def _member(self, ticket: Ticket) -> Member:
         pod = await self._claimant(ticket)
@@ -173,7 +210,8 @@ class HandOvers:
             ticket = self._tickets.reader.get(Key(pod.metadata.namespace, owner.name))
             return map(_key, _nodes_with(ticket)) if ticket is not None else ()
         tickets = self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
-        return [_key(node) for ticket in tickets for node in _nodes_with(ticket)]
+        nodes = (node for ticket in tickets for node in _nodes_with(ticket))
+        return [_key(node) for node in (*nodes, *_leaving(pod))]
 
     def _tell_all(self) -> None:
         for ticket in self._tickets.reader.where(HANDED_OVER, EVERYWHERE):
@@ -201,6 +239,12 @@ def _returning(ticket: Ticket) -> Iterable[str]:
     in_use = status.phase is TicketPhase.CLAIMED and ticket.spec.after_use is AfterUse.RESERVE
     if status.node_name and (in_use or status.shared_by or succession.is_arriving(ticket)):
         yield status.node_name
+
+
+def _leaving(pod: Pod) -> Iterable[str]:
+    """Index: the node on which a pod terminates that our finalizer keeps."""
+    if is_leaving(pod) and RETURN_FINALIZER in pod.metadata.finalizers:
+        yield pod.spec.node_name or pod.metadata.annotations.get(TICKET_NODE_ANNOTATION, "")
 
 
 def _nodes_with(ticket: Ticket) -> set[str]:

@@ -1,7 +1,8 @@
-"""Says whether standing tickets may be renewed, by the quotas that this process counts.
+"""Says whether tickets may be renewed, by the quotas that this process counts.
 
 `setup` makes it, the ticket controller asks it when a term is over; `rules.quotas.renewal` decides. It remembers whom it has refused until
-that is to be seen, since the next who asks may be served in the same breath.
+that is to be seen, since the next who asks may be served in the same breath. A refusal before the end of a term is not remembered: the ticket
+stays.
 """
 
 from datetime import datetime
@@ -24,7 +25,8 @@ class Renewing:
         self._refused = {key: each for key, each in self._refused.items() if self._stands(each)}
         self._refused.pop(key_of(ticket), None)
         short = renewal.refused(self._tally, ticket, self._refused.values(), now)
-        if short:
+        ends = ticket.status.expiration_time
+        if short and ends is not None and ends <= now:
             self._refused[key_of(ticket)] = ticket
         return "; ".join(map(str, short))
 

@@ -23,6 +23,9 @@ class Pods:
         selector: Labels of the nodes they may run on.
         asks: Annotations by which they ask for something.
         gates: Who must agree before they are scheduled.
+        scheduler: The scheduler they name; the default one if empty.
+        beside: The app label of pods on whose node they must run (required pod affinity).
+        tolerates: Whether they tolerate every taint.
     """
 
     cpu: int
@@ -34,12 +37,16 @@ class Pods:
     restarts: str = "Always"
     asks: Mapping[str, str] = field(default_factory=dict)
     gates: tuple[str, ...] = ()
+    scheduler: str = ""
+    beside: str = ""
+    tolerates: bool = False
 
 
-def priority_class(name: str, value: int) -> Manifest:
+def priority_class(name: str, value: int, *, preempts: bool = True) -> Manifest:
     """How important pods of a class are."""
     head = _head("scheduling.k8s.io/v1", "PriorityClass", name, "")
-    return {**head, "value": value}
+    policy = {} if preempts else {"preemptionPolicy": "Never"}
+    return {**head, "value": value, **policy}
 
 
 def namespace(name: str) -> Manifest:
@@ -103,10 +110,24 @@ def _template(name: str, pods: Pods) -> Manifest:
         spec["nodeSelector"] = dict(pods.selector)
     if pods.gates:
         spec["schedulingGates"] = [{"name": gate} for gate in pods.gates]
+    if pods.scheduler:
+        spec["schedulerName"] = pods.scheduler
+    if pods.beside:
+        spec["affinity"] = {"podAffinity": _required(pods.beside)}
+    if pods.tolerates:
+        spec["tolerations"] = [{"operator": "Exists"}]
     metadata: Manifest = {"labels": {APP: name}}
     if pods.ends or pods.asks:
         metadata["annotations"] = {**pods.ends, **pods.asks}
     return {"metadata": metadata, "spec": spec}
+
+
+def _required(app: str) -> Manifest:
+    term = {
+        "labelSelector": {"matchLabels": {APP: app}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
 
 
 def _head(version: str, kind: str, name: str, where: str, **more: object) -> Manifest:

@@ -6,11 +6,11 @@ is told when it goes without, in a turn of its own, because a pod that is let go
 gates hold back as well claims nothing yet: room for a pod that cannot come would be wasted.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from korder.api import core
+from korder.api import core, instant
 from korder.api.core import PODS, Pod, ReportedCondition
 from korder.api.meta import key_of
 from korder.api.plan import EventType, Notice, Plan, Step
@@ -21,7 +21,7 @@ from korder.api.reserve import (
     ClaimReason,
     Reason,
 )
-from korder.reserve.rules.claims import choosing, claimsteps, givingback
+from korder.reserve.rules.claims import backoff, choosing, claimsteps, givingback
 from korder.reserve.rules.claims.choosing import Match
 from korder.reserve.rules.claims.requests import InvalidRequest, Request, request_of
 from korder.reserve.rules.claims.seeking import Market, Seeker
@@ -46,6 +46,7 @@ class _Round:
     """What is collected while pods are looked at one after the other."""
 
     now: datetime
+    pauses: Mapping[str, datetime]
     seekers: list[Seeker] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
@@ -111,7 +112,7 @@ def is_untold(pod: Pod) -> bool:
 
 def plan(pods: Iterable[Pod], market: Market, untold: Iterable[Pod] = ()) -> Plan:
     """Decides about all pods that wait in a namespace and have no ticket yet, and parts from those that went without."""
-    this = _Round(market.now)
+    this = _Round(market.now, market.pauses())
     for pod in untold:
         if (last := claimsteps.told(pod)) is not None:
             this.part(pod, last)
@@ -146,6 +147,9 @@ def _sort(pod: Pod, this: _Round) -> None:
         this.let_go(pod, _UNASKED.message)
     elif not claimsteps.is_last_gate(pod):
         _hold_or_let_go(pod, request, _held_back(pod), this, at_once=False)
+    elif (until := this.pauses.get(backoff.workload_of(pod))) is not None:
+        this.wake_at.append(until)
+        _hold_or_let_go(pod, request, _backed_off(until), this)
     else:
         this.seekers.append(Seeker(pod, request))
 
@@ -203,6 +207,14 @@ def _refused_until(pod: Pod, last: ReportedCondition) -> datetime | None:
     if last.reason == ClaimReason.CHANGE_REFUSED:
         return at + min(max(at - (born or at), least), timedelta(seconds=LONGEST_REFUSED_SECONDS))
     return at + least if last.reason == Reason.GUARDIAN_REFUSED else None
+
+
+def _backed_off(until: datetime) -> Wait:
+    return Wait(
+        Reason.NEVER_BOUND,
+        "Earlier pods of the same workload claimed tickets and were not bound;"
+        f" this one claims at {instant.render(until)} at the earliest.",
+    )
 
 
 def _held_back(pod: Pod) -> Wait:

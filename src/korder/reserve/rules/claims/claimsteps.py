@@ -16,10 +16,12 @@ from korder.api.meta import JSON, Key, key_of
 from korder.api.plan import Patch, PatchType, Step
 from korder.api.reserve import (
     OPENED_ANNOTATION,
+    RETURN_FINALIZER,
     SCHEDULING_GATE,
     TICKET_BOUND_CONDITION,
     TICKET_CLAIMED_ANNOTATION,
     TICKET_NODE_ANNOTATION,
+    AfterUse,
     ClaimReason,
     PodReference,
     Reason,
@@ -97,8 +99,19 @@ def lets_go(step: Step, pod: Pod) -> bool:
     return isinstance(step, Patch) and not step.subresource and step.uid == pod.metadata.uid
 
 
-def pin(pod: Pod, ticket: Ticket, node: str, token: str = "", now: datetime | None = None) -> Patch:
-    """Ties the pod to the node, lets it pass the barrier with this token, if any, and takes our gate away, in one write."""
+def pin(
+    pod: Pod,
+    ticket: Ticket,
+    node: str,
+    token: str = "",
+    now: datetime | None = None,
+    *,
+    return_finalizer: bool = False,
+) -> Patch:
+    """Ties the pod to the node, lets it pass the barrier with this token, if any, and takes our gate away, in one write.
+
+    With `return_finalizer` a pod of a ticket that takes its room back is deleted only after we have seen that it goes.
+    """
     annotations: dict[str, JSON] = {
         TICKET_CLAIMED_ANNOTATION: name_for(pod, ticket),
         TICKET_NODE_ANNOTATION: node,
@@ -112,7 +125,16 @@ def pin(pod: Pod, ticket: Ticket, node: str, token: str = "", now: datetime | No
     }
     if token:
         spec["tolerations"] = barrier.tolerations_with(pod, token)
-    return _change(pod, {"metadata": {"annotations": annotations}, "spec": spec})
+    meta: dict[str, JSON] = {"annotations": annotations}
+    if return_finalizer and ticket.spec.after_use is AfterUse.RESERVE:
+        meta["finalizers"] = [*pod.metadata.finalizers, RETURN_FINALIZER]
+    return _change(pod, {"metadata": meta, "spec": spec})
+
+
+def release(pod: Pod) -> Patch:
+    """Takes our finalizer off a pod that terminates."""
+    others: list[JSON] = [each for each in pod.metadata.finalizers if each != RETURN_FINALIZER]
+    return _change(pod, {"metadata": {"finalizers": others}})
 
 
 def pinned_terms(pod: Pod, node: str) -> list[NodeSelectorTerm]:

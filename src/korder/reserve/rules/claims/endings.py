@@ -12,6 +12,7 @@ from korder.api.core import Pod
 from korder.api.meta import key_of
 from korder.api.plan import EventType, Notice, Plan
 from korder.api.reserve import TICKETS, Reason, TicketPhase, TicketStatus
+from korder.reserve.rules.claims import backoff
 from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.tickets import clockwork, ticketstatus, usage
 
@@ -77,8 +78,8 @@ def kept_back(member: Member, why: str, now: datetime) -> Plan:
 def unbound(member: Member, reason: Reason, why: str, now: datetime) -> Plan:
     """The pod was let go and the node did not take it; if that was not for want of room, others shall rather be tried."""
     name = member.ticket.status.claimed_pod
-    at = clockwork.cut_off(now) if reason is Reason.NEVER_BOUND else None
-    return _back(member, reason, f"pod {name} was not bound: {why}", now, unbound_at=at)
+    counts = reason is Reason.NEVER_BOUND
+    return _back(member, reason, f"pod {name} was not bound: {why}", now, is_unbound=counts)
 
 
 def _shared(member: Member, now: datetime) -> TicketStatus:
@@ -99,7 +100,7 @@ def _shared(member: Member, now: datetime) -> TicketStatus:
 
 
 def _back(
-    member: Member, reason: Reason, why: str, now: datetime, *, unbound_at: datetime | None = None
+    member: Member, reason: Reason, why: str, now: datetime, *, is_unbound: bool = False
 ) -> Plan:
     ticket = member.ticket
     if member.firm:
@@ -114,8 +115,14 @@ def _back(
         returns = reason not in (Reason.STOLEN, Reason.LOST) or bool(ticket.status.shared_by)
         home = ticket.status.node_name if returns else ""
         status = ticketstatus.pending(ticket, reason, why, now, home=home)
-    if unbound_at is not None:
-        status = msgspec.structs.replace(status, unbound_time=unbound_at)
+    if is_unbound:
+        workload = backoff.workload_of(member.pod) if member.pod is not None else ""
+        status = msgspec.structs.replace(
+            status,
+            unbound_time=clockwork.cut_off(now),
+            unbound_workload=workload,
+            unbound_count=backoff.counted(ticket, workload),
+        )
     written = ticketstatus.report(ticket, status)
     step = written.stages[0][0]
     told = Notice(TICKETS, ticket, reason, why, EventType.WARNING, "GiveBack", step)

@@ -5,13 +5,21 @@ ticket, the pod and the guardians alone (`members`), so a crash is just a reconc
 `nomination` is for clusters in which the manager may not change nodes.
 """
 
-from korder.api.plan import Plan
-from korder.reserve.rules.claims import nomination, taint
+from korder.api.plan import Plan, Step
+from korder.reserve.rules.claims import claimsteps, nomination, taint
 from korder.reserve.rules.claims.scene import Handover, Scene
+from korder.reserve.rules.tickets import barrier
 
 
 def plan(scene: Scene) -> Plan:
     """Decides what happens on the node now, and when to look again."""
     if scene.settings.handover is Handover.NOMINATE:
-        return nomination.plan(scene)
+        return nomination.plan(scene).then(*_left_over(scene))
     return taint.plan(scene)
+
+
+def _left_over(scene: Scene) -> list[Step]:
+    """What hand-overs by taint have left behind where they are not wanted any more."""
+    node = scene.site.node if scene.site is not None else None
+    released: list[Step] = [claimsteps.release(pod) for pod in scene.leaving]
+    return [*released, barrier.lowered(node)] if node and barrier.token_of(node) else released

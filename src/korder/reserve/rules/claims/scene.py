@@ -27,6 +27,8 @@ class Settings:
 
     handover: Handover = Handover.TAINT
     recreate_stuck_pods: bool = True
+    return_finalizer: bool = False
+    """Whether a pod whose room its ticket takes back is deleted only behind the barrier, however fast it ends."""
     guardians: Options = field(default_factory=Options)
 
 
@@ -37,10 +39,12 @@ class Return:
     Attributes:
         is_occupied: Whether a pod, or a guardian of another size, still has the room.
         waiting: The guardians that are to take it.
+        is_new: Whether the pod has just ended, and its ticket does not say so yet.
     """
 
     is_occupied: bool
     waiting: Collection[Pod] = ()
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class Scene:
     """Who schedules, as far as is known; a new one has to be told of nominations again."""
     settings: Settings = field(default_factory=Settings)
     returning: Collection[Return] = ()
+    leaving: Collection[Pod] = ()
+    """Pods that terminate and that our finalizer keeps until the barrier stands."""
 
     def room(self) -> NodeRoom:
         if self.site is None:

@@ -13,7 +13,7 @@ import msgspec
 from korder.api.core import Pod
 from korder.api.meta import controller_of
 from korder.api.reserve import ORDERS, TICKET_GROUP_ANNOTATION, Order, Ticket, TicketPhase
-from korder.reserve.rules.claims import owners
+from korder.reserve.rules.claims import backoff, owners
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.requests import Request
 
@@ -43,6 +43,12 @@ class Market:
     now: datetime
     at_hand: "Stock | None" = None
     """What of the tickets can be had, if somebody has kept count of it."""
+    failed: Collection[Ticket] | None = None
+    """The tickets by which pods were not bound, if they are known."""
+
+    def pauses(self) -> Mapping[str, datetime]:
+        """Until when workloads whose pods were not bound claim nothing."""
+        return backoff.pauses(self.tickets if self.failed is None else self.failed, self.now)
 
     def stock(self) -> "Stock":
         return self.at_hand if self.at_hand is not None else stock_of(self.tickets)

@@ -67,6 +67,7 @@ class _Barrier(HandoverSteps):
         self._admit(self.welcome(self.in_time([each for each in gated if not each[0].firm])))
         self._watch([each for each in opened if each[0].firm])
         self._return()
+        self.second += map(claimsteps.release, self.scene.leaving)
         queued = [each for each in gated if each[0].firm]
         self._begin(self.with_places(self.welcome(self.in_time(queued, BEGIN_BEFORE_END))))
         return self._guarded()
@@ -194,9 +195,9 @@ class _Barrier(HandoverSteps):
                     self._room = self._room.with_pod(noderoom.demand_of(waiting))
 
     def _is_awaited(self, each: Return) -> bool:
-        """Says whether the barrier stands for this return; it is raised only while the room is still in use."""
+        """Says whether the barrier stands for this return; it is raised only while the room is in use or has just become free."""
         if not self._standing:
-            return each.is_occupied
+            return each.is_occupied or each.is_new
         until = barrier.raised_at(self._standing) + RETURN_WITHIN
         if until > self.scene.now:
             self.wake_at.append(until)
@@ -226,7 +227,10 @@ class _Barrier(HandoverSteps):
 
     def _open(self, member: Member, pod: Pod, token: str) -> None:
         """Pins, tolerates and ungates a pod in one patch."""
-        step = claimsteps.pin(pod, member.ticket, self.scene.node, token, self.scene.now)
+        held = self.scene.settings.return_finalizer
+        step = claimsteps.pin(
+            pod, member.ticket, self.scene.node, token, self.scene.now, return_finalizer=held
+        )
         self.first.append(step)
         self.wake_at.append(member.deadline)
 

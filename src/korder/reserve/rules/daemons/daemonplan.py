@@ -33,7 +33,6 @@ from korder.reserve.rules.orders import (
     firings,
     orderbooks,
     orderstatus,
-    schedule,
     strategies,
     template,
     ticketnames,
@@ -43,6 +42,7 @@ from korder.reserve.rules.orders.firings import Timetable
 from korder.reserve.rules.orders.granting import Granting, freely
 from korder.reserve.rules.orders.orderstatus import Findings
 from korder.reserve.rules.orders.ticketnames import Taken
+from korder.reserve.rules.schedules import schedule
 
 _REASONS_NAMED = 3
 
@@ -73,7 +73,7 @@ def plan(picture: Picture) -> Plan:
         found = findings.of_failure(order, str(wrong))
         status, _ = orderstatus.status_of(order, picture.tickets, found, now)
         return Plan().then(*orderstatus.report(order, status))
-    wish = Wish(template.template_hash(order.spec.template), _windows(order, known, times, now))
+    wish = Wish(template.currency(order), _windows(order, known, times, now))
     posts = nodeposts.posts_of(order.spec.template.spec, picture.nodes, picture.tickets, now)
     work = Work() if order.spec.paused else nodeposts.work_on(posts, wish, now)
     return _written(picture, posts, work, times, wish)
@@ -167,12 +167,14 @@ def _found(
         any(ticketstate.phase_of(each) is TicketPhase.CLAIMED for each in post.tickets)
         for post in eligible
     )
+    present = template.template_hash(picture.order.spec.template)
+    idle = filter(ticketstate.is_idle, picture.tickets)
     base = Findings(
         desired=len(eligible),
         free=len(eligible) - claimed,
-        template_hash=wish.template_hash,
+        template_hash=present,
         blocked=_obstacle(picture, wish) if work.halted else "",
-        rolling=any(map(wish.is_old, picture.tickets)),
+        rolling=not all(ticketstate.has_hash(ticket, present) for ticket in idle),
         busy=bool(work.gone or work.bare or any(map(ticketstate.is_leaving, picture.tickets))),
         unmade=bool(work.bare),
         remarks=_rivalry(picture),

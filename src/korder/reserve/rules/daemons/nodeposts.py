@@ -6,7 +6,7 @@ its way out is waited for. A roll-out takes what holds room only while it has le
 when those of its template that hold some have gone.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -83,9 +83,9 @@ def _why_lost(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What every node should have: a ticket of this template, for each of these windows."""
+    """What every node should have: a ticket of the present template, for each of these windows."""
 
-    template_hash: str
+    is_current: Callable[[Ticket], bool]
     firings: tuple[datetime | None, ...]
     """What opened the windows: the one that is open, and those that are to come; only None for standing tickets, which have no window."""
 
@@ -100,7 +100,7 @@ class Wish:
 
     def is_old(self, ticket: Ticket) -> bool:
         """Says whether a ticket is to be replaced by one of the present template."""
-        return ticketstate.is_idle(ticket) and not ticketstate.has_hash(ticket, self.template_hash)
+        return ticketstate.is_idle(ticket) and not self.is_current(ticket)
 
 
 def work_on(posts: Sequence[Post], wish: Wish, now: datetime) -> Work:

@@ -23,7 +23,8 @@ from korder.api.reserve import (
 )
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
 from korder.reserve.rules.doors import conditions, sentences
-from korder.reserve.rules.orders import firings, gaps, schedule, template
+from korder.reserve.rules.orders import firings, gaps, template
+from korder.reserve.rules.schedules import schedule
 
 
 @dataclass(frozen=True, slots=True)

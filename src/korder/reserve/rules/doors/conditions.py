@@ -24,6 +24,7 @@ NOTES = (
     reserve.SCHEDULED_TIME_ANNOTATION,
     reserve.LEAD_TIME_ANNOTATION,
     reserve.STANDING_ANNOTATION,
+    reserve.RENEWAL_ANNOTATION,
     reserve.TERMS_ANNOTATION,
 )
 """What an order says to its tickets: when their clock starts, and whether they are renewed."""

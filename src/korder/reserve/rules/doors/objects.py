@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from korder.api.meta import JSON
 from korder.api.reserve import GUARDIAN_PRIORITY_CLASS
+from korder.reserve.rules.doors.fence import fence
 from korder.reserve.rules.doors.hooks import webhooks
 from korder.reserve.rules.doors.policies import policies
 from korder.reserve.rules.doors.rights import rights
@@ -45,6 +46,7 @@ def objects(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
         *served,
         *manager,
         *doors(place, admission),
+        *fence(place),
     )
 
 

@@ -18,23 +18,11 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules.orders import firings, gaps, strategies, template, ticketstate
+from korder.reserve.rules.orders import gaps, strategies, template, ticketstate
 from korder.reserve.rules.orders.accounting import Account
 from korder.reserve.rules.orders.firings import Timetable
 from korder.reserve.rules.orders.granting import Grant
 from korder.reserve.rules.orders.orderstatus import Findings
-
-
-def currency(order: Order, times: Timetable, now: datetime) -> Callable[[Ticket], bool]:
-    """Tells the tickets that need not be replaced: of the present template and, where firings renew, of the last one that has time left."""
-    wanted = template.template_hash(order.spec.template)
-    renews = strategies.renews(strategies.of(order))
-    start = firings.clock_start(order, times, now) if renews else None
-    if start is None:
-        return lambda ticket: ticketstate.has_hash(ticket, wanted)
-    return lambda ticket: (
-        ticketstate.has_hash(ticket, wanted) and ticketstate.firing_of(ticket) == start
-    )
 
 
 def of_pools(
@@ -46,7 +34,7 @@ def of_pools(
 ) -> Findings:
     """What is found about an order that keeps a number of tickets."""
     windowed = strategies.of(order).type is StrategyType.SCHEDULED
-    is_current = currency(order, times, now)
+    present, is_current = template.template_hash(order.spec.template), template.currency(order)
     idle = [
         ticket
         for account in accounts
@@ -59,10 +47,10 @@ def of_pools(
     return Findings(
         desired=0 if windowed and not accounts else order.spec.replicas,
         free=free,
-        template_hash=template.template_hash(order.spec.template),
+        template_hash=present,
         closed=_closed(order, accounts, times, now),
         blocked=_obstacle(idle, is_current) if old else "",
-        rolling=bool(old),
+        rolling=not all(ticketstate.has_hash(ticket, present) for ticket in idle),
         busy=unmade or any(map(ticketstate.is_leaving, tickets)),
         unmade=unmade,
         complete=not unmade and times.following is None and _is_complete(order, tickets, free),

@@ -25,7 +25,8 @@ from korder.api.reserve import (
     StrategyType,
     Ticket,
 )
-from korder.reserve.rules.orders import schedule, strategies, ticketstate
+from korder.reserve.rules.orders import strategies
+from korder.reserve.rules.schedules import schedule
 from korder.reserve.rules.tickets import clockwork
 
 _PUNCTUAL = timedelta(seconds=5)
@@ -121,7 +122,8 @@ def is_replaced_by_last(order: Order, ticket: Ticket) -> bool:
     renewed = order.status.last_renewal_time
     if strategies.renews(strategies.of(order)) and renewed is not None:
         created = ticket.metadata.creation_timestamp or renewed
-        return ticketstate.firing_of(ticket) != renewed and created <= renewed
+        start = clockwork.activation(ticket) or created
+        return start < renewed and created <= renewed
     last, end, noted = (
         order.status.last_schedule_time,
         ticket.status.expiration_time,

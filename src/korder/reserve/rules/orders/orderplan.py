@@ -19,7 +19,6 @@ from korder.reserve.rules.orders import (
     orderbooks,
     orderstatus,
     retiring,
-    schedule,
     template,
     ticketnames,
     ticketstate,
@@ -27,6 +26,7 @@ from korder.reserve.rules.orders import (
 )
 from korder.reserve.rules.orders.accounting import Account
 from korder.reserve.rules.orders.orderbooks import Books, Picture
+from korder.reserve.rules.schedules import schedule
 
 MOST_AT_ONCE = 1_000
 """Tickets that one turn makes; the next turn makes the next."""
@@ -60,7 +60,7 @@ def _turn_over(picture: Picture, books: Books) -> None:
     books.removed += filter(ticketstate.is_idle, of_nodes)
     numbered = filterfalse(orderbooks.is_of_a_node, picture.tickets)
     books.removed += retiring.strays(picture.order, numbered, books.accounts, picture.now)
-    is_current = findings.currency(picture.order, books.times, picture.now)
+    is_current = template.currency(picture.order)
     for place, before in enumerate(books.accounts):
         lost = {each for each in before.unmade if picture.taken(_name(picture, before, each))}
         books.collisions += len(lost)
@@ -125,7 +125,7 @@ def _written(picture: Picture, books: Books) -> Plan:
 
 def _told_gone(picture: Picture, books: Books) -> tuple[Notice, ...]:
     order = picture.order
-    is_current = findings.currency(order, books.times, picture.now)
+    is_current = template.currency(order)
     left = retiring.windowless(order, books.removed, books.accounts)
     told = {ticket.metadata.uid for ticket in left}
     others = [ticket for ticket in books.removed if ticket.metadata.uid not in told]
@@ -137,15 +137,13 @@ def _told_gone(picture: Picture, books: Books) -> tuple[Notice, ...]:
             left,
             "their window goes: another has followed it, or the schedule has it no more",
         ),
-        *deeds.told_gone(order, old, "others of the present template or firing are there instead"),
+        *deeds.told_gone(order, old, "tickets of the present template replace them"),
         *deeds.told_gone(order, more, "there are more than wanted"),
     )
 
 
 def _terms(picture: Picture, books: Books) -> list[Patch]:
-    """What is changed in place, of the tickets that stay; a paused order changes nothing."""
-    if picture.order.spec.paused:
-        return []
+    """What is changed in place, of the tickets that stay."""
     going = {ticket.metadata.uid for ticket in books.removed}
     staying = (ticket for ticket in picture.tickets if ticket.metadata.uid not in going)
     return template.in_place(picture.order, staying)

@@ -1,14 +1,16 @@
 """From the template of an order to a ticket.
 
 `orderplan` and `daemonplan` call it. The hash tells tickets of an old template from those of the present one. How long a ticket is held
-and what becomes of it after use are not part of the hash: they are *terms*, changed in place (rule 7), and so is the lead time. A
+and what becomes of it after use are not part of the hash: they are *terms*, changed in place (rule 7), and so are the lead time and the
+rule of renewal, which a paused order takes away. Where the same guardian fits an edited template, idle tickets get the rest in place too. A
 ticket remembers the terms its order gave it, so that whoever extends a single ticket by hand is not overruled. Words of ours that a
 template says reach no ticket, but for its group: they tell what only the order's rules can know.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 import hashlib
+from typing import cast
 
 import msgspec
 
@@ -21,6 +23,7 @@ from korder.api.reserve import (
     ORDER_LABEL,
     ORDER_UID_LABEL,
     ORDERS,
+    RENEWAL_ANNOTATION,
     SCHEDULED_TIME_ANNOTATION,
     STANDING_ANNOTATION,
     TEMPLATE_HASH_LABEL,
@@ -36,10 +39,14 @@ from korder.api.reserve import (
     TicketTemplate,
 )
 from korder.reserve.rules.orders import strategies, ticketstate
+from korder.reserve.rules.orders.strategies import End, When
 from korder.reserve.rules.tickets import naming
+from korder.reserve.rules.tickets.terms import RenewalRule, RenewalTrigger
 
 OUR_PREFIX = "korder.dev/"
 """How the keys of labels and annotations begin that korder writes."""
+_CHANGEABLE = frozenset({"lifecycle", "owners", "duration", "after_use", "start_time", "window"})
+"""Fields of a ticket that its guardian does not depend on; starts are compared in whichever form they have."""
 
 
 def template_hash(template: TicketTemplate) -> str:
@@ -91,6 +98,8 @@ def _annotations(order: Order, firing: datetime | None) -> Mapping[str, str]:
     found = {TERMS_ANNOTATION: _terms(order)}
     if lead := _lead_time(order):
         found[LEAD_TIME_ANNOTATION] = lead
+    if rule := renewal(order):
+        found[RENEWAL_ANNOTATION] = rule
     if firing is not None:
         found[SCHEDULED_TIME_ANNOTATION] = instant.render(firing)
     if order.spec.daemon_set and strategy.type is not StrategyType.SCHEDULED:
@@ -116,29 +125,107 @@ def after_use(order: Order) -> AfterUse:
     return AfterUse.RESERVE if order.spec.daemon_set else order.spec.template.spec.after_use
 
 
+def renewal(order: Order) -> str | None:
+    """How the tickets of an order are renewed in place, by table 1.8; None if they end with their term.
+
+    Where the template has a fixed start there is only one term, and in DaemonSet mode tickets stand for ever (rule 19).
+    """
+    spec, strategy = order.spec, strategies.of(order)
+    if spec.paused or spec.daemon_set or spec.template.spec.starts_at is not None:
+        return None
+    match strategies.replaced(strategy, End.EXPIRY):
+        case When.NEVER:
+            return None
+        case When.AT_ONCE:
+            return RenewalRule(RenewalTrigger.EXPIRY).render()
+        case When.AT_THE_FIRING:
+            renews = strategies.renews(strategy)
+            trigger = RenewalTrigger.FIRING if renews else RenewalTrigger.EXPIRY_AFTER_FIRING
+            return RenewalRule(trigger, strategy.schedule, strategy.time_zone).render()
+
+
+def currency(order: Order) -> Callable[[Ticket], bool]:
+    """Returns the test for tickets that a roll-out need not replace: they have the present template, or `in_place` gives it to them."""
+    wanted, fits = template_hash(order.spec.template), _fitting(order)
+    return lambda ticket: ticketstate.has_hash(ticket, wanted) or fits(ticket)
+
+
+def _fitting(order: Order) -> Callable[[Ticket], bool]:
+    """Returns the test for idle tickets whose guardian also fits the present template.
+
+    Labels are not changed in place: they decide which quotas count the ticket, and each ticket is charged before it is created.
+    """
+    spec = order.spec.template.spec
+    labels = _theirs(order.spec.template.metadata.labels)
+    pinned = {"node_name"} if order.spec.daemon_set else set[str]()
+    fields = [name for name in spec.__struct_fields__ if name not in _CHANGEABLE | pinned]
+    is_windowed = strategies.of(order).type is StrategyType.SCHEDULED
+
+    def fits(ticket: Ticket) -> bool:
+        held = ticket.spec
+        return (
+            ticketstate.is_idle(ticket)
+            and all(getattr(held, name) == getattr(spec, name) for name in fields)
+            and (held.window is None) == (spec.window is None)
+            and (is_windowed or held.starts_at == spec.starts_at)
+            and _theirs(ticket.metadata.labels) == labels
+        )
+
+    return fits
+
+
 def in_place(order: Order, tickets: Iterable[Ticket]) -> list[Patch]:
-    """Brings the present terms and lead time of an order to those of its tickets that have others and have not ended."""
-    wanted = {TERMS_ANNOTATION: _terms(order), LEAD_TIME_ANNOTATION: _lead_time(order)}
+    """Brings the present template to the tickets whose guardian fits it, and the present terms to all that have not ended.
+
+    A paused order only ends renewal.
+    """
+    said = order.spec.template.metadata.annotations
+    wanted: dict[str, str | None] = {RENEWAL_ANNOTATION: renewal(order)}
+    if not order.spec.paused:
+        wanted |= {TERMS_ANNOTATION: _terms(order), LEAD_TIME_ANNOTATION: _lead_time(order)}
+    present, fits = template_hash(order.spec.template), _fitting(order)
     found = []
     for ticket in tickets:
-        said = ticket.metadata.annotations
-        news = {key: value for key, value in wanted.items() if said.get(key) != value}
-        if news and not ticketstate.is_over(ticket) and not ticketstate.is_leaving(ticket):
-            found.append(_with(order, ticket, news))
+        if ticketstate.is_over(ticket) or ticketstate.is_leaving(ticket):
+            continue
+        has = ticket.metadata.annotations
+        rolls = not order.spec.paused and not ticketstate.has_hash(ticket, present) and fits(ticket)
+        gone: dict[str, str | None] = dict.fromkeys(_theirs(has) if rolls else ())
+        given = {**gone, **_theirs(said)} if rolls else {}
+        news = {key: value for key, value in (given | wanted).items() if has.get(key) != value}
+        if news or rolls:
+            found.append(_with(order, ticket, news, present if rolls else ""))
     return found
 
 
-def _with(order: Order, ticket: Ticket, news: Mapping[str, str | None]) -> Patch:
-    """Says what is new to a ticket, and if these are its terms, changes its spec."""
-    meta = ticket.metadata
-    body: dict[str, JSON] = {"metadata": {"annotations": dict(news)}}
+def _with(order: Order, ticket: Ticket, news: Mapping[str, str | None], rolled: str) -> Patch:
+    """Writes annotations to a ticket, the terms in its spec if they are among them, and the present template if `rolled` is its hash."""
+    meta, annotations = ticket.metadata, cast("dict[str, JSON]", dict(news))
+    body: dict[str, JSON] = {"metadata": {"annotations": annotations}}
+    spec: dict[str, JSON] = {}
+    if rolled:
+        body["metadata"] = {"annotations": annotations, "labels": {TEMPLATE_HASH_LABEL: rolled}}
+        spec = _changeable(order, ticket)
     if TERMS_ANNOTATION in news:
         held: dict[str, JSON] = {"duration": _length(order)}
-        spec = held if ticket.spec.window is None else {"window": held}
-        body["spec"] = {**spec, "afterUse": after_use(order).value}
+        spec |= held if ticket.spec.window is None else {"window": held}
+        spec["afterUse"] = after_use(order).value
+    if spec:
+        body["spec"] = spec
     return Patch(
         TICKETS, key_of(ticket), body, uid=meta.uid, resource_version=meta.resource_version
     )
+
+
+def _changeable(order: Order, ticket: Ticket) -> dict[str, JSON]:
+    """A merge patch of what a ticket can change beside its guardian; what the template leaves out becomes null."""
+    old, new = codec.plain(ticket.spec), codec.plain(order.spec.template.spec)
+    lifecycle = {**dict.fromkeys(_mapping(old.get("lifecycle"))), **_mapping(new.get("lifecycle"))}
+    return {"owners": new.get("owners"), "lifecycle": lifecycle}
+
+
+def _mapping(value: JSON) -> dict[str, JSON]:
+    return dict(value) if isinstance(value, dict) else {}
 
 
 def _lead_time(order: Order) -> str | None:

@@ -1,4 +1,4 @@
-"""May a standing ticket be held for another term? Not while a quota that means it is exceeded (rule 20).
+"""May a ticket be held for another term? Not while a quota that means it is exceeded (rule 20).
 
 `controllers.renewing` asks when a term is over. A renewal is judged as if the ticket were given back and asked for again. Many terms end at
 one instant: tickets that have been refused and still seem to be there are counted as gone, so that no more of them end than

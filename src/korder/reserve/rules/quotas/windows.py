@@ -17,9 +17,9 @@ from cronsim import CronSim
 
 from korder.api import duration
 from korder.api.quota import MOST_MULTIPLIED, TimeWindow, Weekday
-from korder.reserve.rules.orders import schedule
-from korder.reserve.rules.orders.schedule import InvalidSchedule, Schedule
 from korder.reserve.rules.quotas.calendars import DAY, Calendar, Span
+from korder.reserve.rules.schedules import schedule
+from korder.reserve.rules.schedules.schedule import InvalidSchedule, Schedule
 
 __all__ = ["InvalidSchedule", "Times", "check", "times_of"]
 

@@ -23,8 +23,9 @@ from korder.api.reserve import (
 )
 from korder.reserve.rules.claims.seeking import is_closed
 from korder.reserve.rules.daemons import nodeposts
-from korder.reserve.rules.orders import firings, schedule, strategies, ticketstate
+from korder.reserve.rules.orders import firings, strategies, ticketstate
 from korder.reserve.rules.orders.strategies import End, When
+from korder.reserve.rules.schedules import schedule
 from korder.reserve.rules.telling import telling
 from korder.reserve.rules.telling.explaining import Explanation, shortened
 

@@ -25,7 +25,7 @@ from korder.reserve.rules.claims.seeking import is_closed
 from korder.reserve.rules.orders import ticketstate
 from korder.reserve.rules.telling import telling
 from korder.reserve.rules.telling.explaining import Explanation, amounts, shortened
-from korder.reserve.rules.tickets import clockwork, usage
+from korder.reserve.rules.tickets import clockwork, terms, usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ def _end(asked: TicketQuestion) -> Iterator[str]:
     long = telling.span(clockwork.length(ticket).total_seconds())
     if ends is None:
         yield f"It will hold for {long}, counted from when it is first Reserved."
-    elif clockwork.is_standing(ticket):
+    elif clockwork.is_standing(ticket) or terms.goes_on(ticket):
         yield f"It is renewed in place {telling.when(ends, now)}, at {instant.render(ends)}."
     else:
         yield f"It expires {telling.when(ends, now)}, at {instant.render(ends)}, unless it is claimed."

@@ -8,7 +8,7 @@ from datetime import datetime
 from korder.api import duration
 from korder.api.reserve import Ticket, TicketPhase
 from korder.reserve.rules.orders import ticketstate
-from korder.reserve.rules.tickets import clockwork
+from korder.reserve.rules.tickets import clockwork, terms
 
 _TAKEN = frozenset({TicketPhase.CLAIMING, TicketPhase.CLAIMED})
 
@@ -43,6 +43,7 @@ def life(ticket: Ticket, now: datetime) -> str:
         return f"starts {when(starts, now)}"
     if status.expiration_time is None:
         return "not begun"
-    word = "renewed" if clockwork.is_standing(ticket) else "expires"
+    is_renewed = clockwork.is_standing(ticket) or terms.goes_on(ticket)
+    word = "renewed" if is_renewed else "expires"
     due = status.expiration_time <= now
     return f"{'due' if due else word} {when(status.expiration_time, now)}"

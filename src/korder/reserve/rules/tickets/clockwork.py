@@ -32,12 +32,16 @@ def opens_at(ticket: Ticket) -> datetime | None:
 def guardian_due(ticket: Ticket) -> datetime | None:
     """When the guardian is placed: by the lead time before anybody may claim it; None is at once."""
     start = opens_at(ticket)
-    return None if start is None else shifted(start, -_lead_time(ticket))
+    return None if start is None else shifted(start, -lead_time(ticket))
 
 
 def activation(ticket: Ticket) -> datetime | None:
-    """When the clock started or will start; None while nobody can know."""
-    start = ticket.spec.starts_at or _firing(ticket) or ticket.status.activation_time
+    """When the clock of the present term started or will start; None while that is not known.
+
+    The status notes renewals, the annotation the firing of the first term: the later one counts.
+    """
+    known = [at for at in (_firing(ticket), ticket.status.activation_time) if at is not None]
+    start = ticket.spec.starts_at or max(known, default=None)
     return None if start is None else rounded_up(start)
 
 
@@ -112,7 +116,8 @@ def _firing(ticket: Ticket) -> datetime | None:
         return None
 
 
-def _lead_time(ticket: Ticket) -> timedelta:
+def lead_time(ticket: Ticket) -> timedelta:
+    """How long before its start, or a firing, the order wants the ticket to be held."""
     text = ticket.metadata.annotations.get(LEAD_TIME_ANNOTATION, "")
     try:
         return max(duration.parse(text).timedelta, timedelta()) if text else timedelta()

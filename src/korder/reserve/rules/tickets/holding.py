@@ -18,6 +18,7 @@ from korder.reserve.rules.tickets import (
     guardian,
     sharing,
     succession,
+    terms,
     ticketstatus,
     usage,
 )
@@ -40,21 +41,39 @@ def plan(picture: Picture, now: datetime) -> Plan:
     ticket = picture.ticket
     start = clockwork.activation(ticket)
     end = clockwork.expiration(ticket, start, now)
+    renewal = _renewal(picture, end, now)
+    if renewal is not None:
+        return renewal
     ended = sharing.without_ended(picture, now)
     if ended is not None:
         return ticketstatus.report(ticket, ended)
     if end is not None and end <= now:
         return sharing.expiry(picture, now)
-    barred = picture.barred(ticket, now) if clockwork.is_renewal(ticket, end, now) else ""
-    if barred:
-        return ticketstatus.report(ticket, ticketstatus.not_renewed(ticket, barred, now))
     due = clockwork.guardian_due(ticket)
     if due is not None and now < due:
         return _not_yet(picture, now).wake(due)
+    look_at = terms.next_look(ticket, now)
     left = usage.remainder(ticket, ticket.status.shared_by)
     if ticket.status.shared_by and not left:
         return sharing.full(picture, now).wake(end)
-    return _held(picture, left, now).wake(end)
+    return _held(picture, left, now).wake(end).wake(look_at)
+
+
+def _renewal(picture: Picture, end: datetime | None, now: datetime) -> Plan | None:
+    """Begins the next term of a ticket, or ends it if a quota forbids that; None if neither is due.
+
+    A refusal before the end of the present term changes nothing: the ticket is judged again at its end.
+    """
+    ticket, start = picture.ticket, terms.next_start(picture.ticket, now)
+    stands = clockwork.is_renewal(ticket, end, now)
+    if start is None and not stands:
+        return None
+    barred = picture.barred(ticket, now)
+    if barred and (stands or (end is not None and end <= now and not ticket.status.shared_by)):
+        return ticketstatus.report(ticket, ticketstatus.not_renewed(ticket, barred, now))
+    if barred or start is None:
+        return None
+    return ticketstatus.report(ticket, ticketstatus.renewed(ticket, start, now))
 
 
 def _held(picture: Picture, left: Amounts, now: datetime) -> Plan:
@@ -194,7 +213,7 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
     pod = waiting[0]
     if guardian.is_gated(pod):
         in_the_way = any(each.spec.node_name == home for each in rest)
-        step = succession.opening(pod, now)
+        step = succession.opening(pod, picture.barrier, now)
         return plan if in_the_way else succession.arrival(picture, plan, (step,), now)
     why, patient_until = unschedulable(pod), _patient_until(pod)
     if not why and patient_until is not None and now >= patient_until:

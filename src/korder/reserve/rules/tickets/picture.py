@@ -56,7 +56,7 @@ class Picture:
         is_open: Says whether there is a node of that name, and it takes pods.
         taints: Lists the keys of all taints in the cluster.
         has_room: Says whether the ticket's node has room for a guardian now.
-        barred: Says why a standing ticket may not be held for another term; empty if it may.
+        barred: Says why a ticket may not be held for another term; empty if it may.
     """
 
     ticket: Ticket

@@ -155,11 +155,14 @@ def _words(node: str, scheduler: str) -> str:
     return f"Room on node {node} is kept for this guardian. Scheduler {scheduler} knows."
 
 
-def opening(pod: Pod, now: datetime) -> Patch:
-    """Takes the gate off, from exactly the guardian that was seen, and notes when."""
+def opening(pod: Pod, token: str, now: datetime) -> Patch:
+    """Takes the gate off, from exactly the guardian that was seen, lets it pass the barrier with this token, if any, and notes when."""
     meta = pod.metadata
     opened: JSON = {"annotations": {OPENED_ANNOTATION: instant.render(now)}}
-    body: JSON = {"metadata": opened, "spec": {"schedulingGates": None}}
+    spec: dict[str, JSON] = {"schedulingGates": None}
+    if token and not barrier.tolerates(pod, token):
+        spec["tolerations"] = barrier.tolerations_with(pod, token)
+    body: JSON = {"metadata": opened, "spec": spec}
     return Patch(PODS, key_of(pod), body, uid=meta.uid, resource_version=meta.resource_version)
 
 

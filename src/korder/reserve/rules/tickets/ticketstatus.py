@@ -131,8 +131,15 @@ def expired(ticket: Ticket, now: datetime) -> TicketStatus:
     return _ended(ticket, TicketPhase.EXPIRED, Reason.EXPIRED, "nobody claimed it in time", now)
 
 
+def renewed(ticket: Ticket, start: datetime, now: datetime) -> TicketStatus:
+    """The same room, held for another term."""
+    term = msgspec.structs.replace(ticket.status, activation_time=start)
+    ahead = msgspec.structs.replace(ticket, status=term)
+    return kept(ahead, term.utilization_rate, now)
+
+
 def not_renewed(ticket: Ticket, why: str, now: datetime) -> TicketStatus:
-    """A standing ticket whose term was the last."""
+    """The term of a ticket that its order would renew was the last."""
     told = f"it is not renewed: {why}"
     status = _ended(ticket, TicketPhase.EXPIRED, Reason.QUOTA_EXCEEDED, told, now)
     return msgspec.structs.replace(status, expiration_time=ticket.status.expiration_time)
@@ -166,7 +173,8 @@ def report(ticket: Ticket, status: TicketStatus) -> Plan:
         return plan.tell(Notice(TICKETS, ticket, told, status.message or told, bad, after=patch))
     if old.expiration_time and old.expiration_time != status.expiration_time:
         until = instant.render(status.expiration_time) if status.expiration_time else "for ever"
-        told = "Renewed" if clockwork.is_standing(ticket) else "Rescheduled"
+        is_renewed = clockwork.is_standing(ticket) or old.activation_time != status.activation_time
+        told = "Renewed" if is_renewed else "Rescheduled"
         return plan.tell(Notice(TICKETS, ticket, told, f"held until {until}", after=patch))
     return plan
 

@@ -3,6 +3,8 @@
 from korder.embedded.simulation.auditing.invariant import CALM, Invariant, Tolerance
 from korder.embedded.simulation.auditing.invariants.reserving import (
     charging,
+    competing as rooms,
+    granting,
     guarding,
     handing,
     making,
@@ -50,3 +52,24 @@ def reserving(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
         resting.NodesAreCovered(),
         resting.NobodyWaitsForWhatIsFree(),
     )
+
+
+def competing(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
+    """Claims and returns against competitors; a fresh set for one run of a full cluster."""
+    return (
+        granting.ClaimsAreKept(tolerance),
+        granting.PinnedPodsHaveTickets(tolerance),
+        granting.StuckPodsAreRecreated(tolerance),
+        granting.ClaimsAreSwift(tolerance),
+        granting.UnboundClaimsLeave(tolerance),
+        granting.UndoneWithReason(),
+        granting.TaintsAreBrief(tolerance),
+        rooms.BarriersStand(tolerance),
+        rooms.ClaimedRoomIsKept(tolerance),
+        rooms.ReturningRoomIsKept(tolerance),
+    )
+
+
+def renewing(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
+    """The same for tickets that are replaced at firings and at their expiry."""
+    return (rooms.RenewedRoomIsKept(tolerance),)

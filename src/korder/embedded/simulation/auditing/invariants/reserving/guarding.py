@@ -13,6 +13,7 @@ from korder.embedded.simulation.auditing.invariant import (
     Broken,
     Finding,
     Invariant,
+    Kinds,
     Tolerance,
 )
 from korder.embedded.simulation.auditing.invariants.reserving import signs
@@ -56,10 +57,10 @@ def _place(ticket: Ticket) -> tuple[TicketPhase | None, str]:
     return ticket.status.phase, ticket.status.node_name
 
 
-class _OfHoldings(Lasting):
+class OfHoldings(Lasting):
     """What is judged of a ticket whenever it, its pods or its guardians change."""
 
-    resources = (TICKETS, PODS)
+    resources: Kinds = (TICKETS, PODS)
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
         super().__init__(tolerance)
@@ -69,7 +70,7 @@ class _OfHoldings(Lasting):
         return self._holdings.touched(change, view)
 
 
-class ReservedIsGuarded(_OfHoldings):
+class ReservedIsGuarded(OfHoldings):
     """While a guardian moves there are two for a moment; a second one that waits for room may wait."""
 
     name = "reserved-is-guarded"
@@ -90,7 +91,7 @@ class ReservedIsGuarded(_OfHoldings):
         return ""
 
 
-class NoStrayGuardians(_OfHoldings):
+class NoStrayGuardians(OfHoldings):
     """A guardian that comes back for a ticket whose pod is ending is no stray; one that cannot end on a lost node is no fault."""
 
     name = "no-stray-guardians"
@@ -168,7 +169,7 @@ def _stands(ticket: Ticket) -> bool:
     return ticket.status.phase is TicketPhase.RESERVED and not signs.is_going(ticket)
 
 
-class ClaimsAreLive(_OfHoldings):
+class ClaimsAreLive(OfHoldings):
     """A pod whose deletion has begun still takes its room, so its ticket may wait for its end.
 
     A ticket that is being deleted is not judged: it goes when its guardian has gone, which a lost node can hold up.

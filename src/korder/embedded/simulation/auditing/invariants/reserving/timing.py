@@ -9,6 +9,7 @@ from korder.api.meta import Key, controller_of
 from korder.api.quota import QUOTAS
 from korder.api.reserve import (
     ORDERS,
+    RENEWAL_ANNOTATION,
     SCHEDULED_TIME_ANNOTATION,
     TICKETS,
     CleanupPolicy,
@@ -124,10 +125,13 @@ class EndsAreDated(Invariant):
 
 
 class ClocksAreTrue(Invariant):
-    """Rule 1: the clock starts at startTime or the firing, otherwise when the ticket is first Reserved; later losses do not stop it."""
+    """Rule 1: the clock starts at startTime or the firing, otherwise when the ticket is first Reserved; later losses do not stop it.
+
+    An order may renew an unclaimed ticket in place: then the clock starts once more, later than before.
+    """
 
     name = "clocks-are-true"
-    promise = "A ticket's time begins once, at its start or when it is first Reserved, and its end is its length later."
+    promise = "A ticket's time begins at its start or when it is first Reserved, again only if its order renews it, and its end is its length later."
     resources = (TICKETS,)
     reads = (ORDERS,)
 
@@ -146,7 +150,7 @@ class ClocksAreTrue(Invariant):
         said = f"its clock began at {begins:%X}"
         fired = new.metadata.annotations.get(SCHEDULED_TIME_ANNOTATION)
         start = new.spec.starts_at or (instant.parse(fired) if fired else None)
-        if was is not None and was != begins:
+        if was is not None and was != begins and not _is_renewed(was, new):
             yield Broken(f"{said}, before it said {was:%X}", (subject_of(change),))
         elif was is None and start is not None and abs(begins - start) > _STAMP:
             yield Broken(f"{said} instead of {start:%X}", (subject_of(change),))
@@ -156,6 +160,13 @@ class ClocksAreTrue(Invariant):
         right = begins + signs.length_of(new)
         if fresh and ends is not None and abs(ends - right) > _STAMP:
             yield Broken(f"it ends at {ends:%X} instead of {right:%X}", (subject_of(change),))
+
+
+def _is_renewed(was: datetime, ticket: Ticket) -> bool:
+    """Whether a ticket whose clock began at `was` has a later term that its order wrote on it, and no pod has claimed all of it."""
+    begins = ticket.status.activation_time
+    has_rule = RENEWAL_ANNOTATION in ticket.metadata.annotations
+    return has_rule and begins is not None and begins > was and ticket.status.phase in signs.OPEN
 
 
 class StartsAreKept(Invariant):

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSimError
 
-from korder.reserve.rules.orders import clockchanges, cronfields
-from korder.reserve.rules.orders.cronfields import InvalidSchedule
+from korder.reserve.rules.schedules import clockchanges, cronfields
+from korder.reserve.rules.schedules.cronfields import InvalidSchedule
 
 __all__ = ["InvalidSchedule", "Schedule", "check", "parse"]
 

@@ -1,0 +1,1 @@
+"""Cron expressions: which instants they name, in a time zone."""

@@ -1,0 +1,96 @@
+"""Short runs in which tickets are claimed on a full node while other pods wait for the same room.
+
+Each is a row of what was lost on a real cluster, drawn small: one node, one or two orders, one burst of claims.
+"""
+
+from dataclasses import replace
+from random import Random
+
+from korder.api.reserve import ORDER_ANNOTATION, REQUIRED_ANNOTATION, SCHEDULING_GATE
+from korder.embedded.simulation.script import AddNode, Apply, Manifest, Step, in_order
+from korder.embedded.simulation.workloads import bookings, objects
+from korder.embedded.simulation.workloads.bookings import API_VERSION, Form
+from korder.embedded.simulation.workloads.crowded import NO_SCHEDULER, PRIORITIES
+from korder.embedded.simulation.workloads.objects import Pods
+from korder.embedded.simulation.world import Setup
+from korder.testing import reserving
+
+LENGTH = 90.0
+SETTLE = 60.0
+CLAIMED = 40.0
+"""Seconds after the beginning when all pods claim."""
+PLAIN = Pods(cpu=1_000, memory=1_000, grace=0)
+ROOM = Form(cpu=1_000, memory=1_000)
+
+
+def competitors(seed: int) -> Setup:
+    """A full node whose tickets are claimed in one instant while pods of every priority wait."""
+    rng = Random(seed)
+    many = rng.randint(3, 6)
+    waiting = [
+        Apply(objects.pod(f"low-{number}", "default", replace(PLAIN, priority=rank)))
+        for number, rank in enumerate(PRIORITIES)
+    ]
+    steps = [Step(20.0, each) for each in waiting]
+    steps += [Step(CLAIMED, _claimant("o", number)) for number in range(many)]
+    return _played(seed, many, [_order("o", many, refresh="Never")], steps)
+
+
+def refills(seed: int) -> Setup:
+    """Two thirds of a node: claimants find room beside their guardians, which refills of the order want as well."""
+    rng = Random(seed)
+    many = rng.randint(4, 6)
+    steps = [Step(CLAIMED, _claimant("o", number)) for number in range(many)]
+    return _played(seed, many + many // 2, [_order("o", many, refresh="OnClaim")], steps)
+
+
+def tolerant(seed: int) -> Setup:
+    """A full node, and an order of another namespace that waits for capacity and tolerates every taint."""
+    rng = Random(seed)
+    many = rng.randint(3, 6)
+    waiting = _order("wide", many, refresh="Never", form=replace(ROOM, tolerates=True))
+    waiting["metadata"]["namespace"] = "kube-public"
+    steps = [Step(20.0, Apply(waiting))]
+    steps += [Step(CLAIMED, _claimant("o", number)) for number in range(many)]
+    return _played(seed, many, [_order("o", many, refresh="Never")], steps)
+
+
+def unbindable(seed: int) -> Setup:
+    """A full node, and one of the pods that claim names a scheduler that does not exist."""
+    rng = Random(seed)
+    many = rng.randint(3, 6)
+    steps = [Step(CLAIMED, _claimant("o", number)) for number in range(1, many)]
+    steps.append(Step(CLAIMED, _claimant("o", 0, scheduler=NO_SCHEDULER)))
+    return _played(seed, many, [_order("o", many, refresh="Never")], steps)
+
+
+def _played(seed: int, units: int, orders: list[Manifest], steps: list[Step]) -> Setup:
+    node = AddNode("node-0", {"cpu": str(units), "memory": f"{2 * units}Gi"})
+    classes = [
+        Step(1.0, Apply(objects.priority_class(name, value, preempts=False)))
+        for name, value in PRIORITIES.items()
+        if name
+    ]
+    begun = [Step(0.0, node), *classes, *(Step(5.0, Apply(order)) for order in orders)]
+    script = in_order([*begun, *steps])
+    return replace(reserving.contested(seed, script, LENGTH), settle=SETTLE)
+
+
+def _order(name: str, replicas: int, *, refresh: str, form: Form = ROOM) -> Manifest:
+    strategy = {"type": "OneTime", "refreshPolicy": refresh}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Order",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "template": bookings.template(name, form),
+            "strategy": strategy,
+        },
+    }
+
+
+def _claimant(order: str, number: int, scheduler: str = "") -> Apply:
+    asks = {REQUIRED_ANNOTATION: "true", ORDER_ANNOTATION: order}
+    pods = replace(PLAIN, asks=asks, gates=(SCHEDULING_GATE,), scheduler=scheduler)
+    return Apply(objects.pod(f"claim-{number}", "default", pods))
