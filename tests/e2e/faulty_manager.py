@@ -19,7 +19,7 @@ from korder.net.http import Request
 from korder.reserve.setup import add_reserve
 from korder.runtime.clock import SystemClock
 from korder.runtime.leader import Terms
-from korder.runtime.manager import LeadershipLost, Manager, Settings
+from korder.runtime.manager import Manager, Settings
 
 log = structlog.get_logger(__name__)
 FAULTS = (
@@ -57,13 +57,7 @@ async def live(kubeconfig: str, lease: str, identity: str) -> None:
 
 
 def main() -> None:
-    """Lives again when the lease was lost, as a kubelet would see to."""
-    while True:
-        try:
-            asyncio.run(live(*sys.argv[1:]))
-        except LeadershipLost:
-            continue
-        return
+    asyncio.run(live(*sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from korder.kube.connect import open_client
 from korder.runtime.clock import SystemClock
 from korder.runtime.informer import Scope
 from korder.runtime.leader import Terms
-from korder.runtime.manager import LeadershipLost, Manager, Settings
+from korder.runtime.manager import Manager, Settings
 
 
 async def run(kubeconfig: str, namespace: str, lease: str, name: str) -> None:
@@ -49,7 +49,4 @@ async def run(kubeconfig: str, namespace: str, lease: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        asyncio.run(run(*sys.argv[1:]))
-    except LeadershipLost:
-        sys.exit(3)
+    asyncio.run(run(*sys.argv[1:]))

@@ -25,7 +25,6 @@ from korder.testing.controlplane import ControlPlane
 CHILD = Path(__file__).with_name("leader_child.py")
 SEEDS = int(os.environ.get("KORDER_SEEDS", "20"))
 COUNTERS = 4
-LOST_LEADERSHIP = 3
 
 
 class Write(NamedTuple):
@@ -132,12 +131,11 @@ async def test_a_leader_that_slept_past_its_lease_sends_nothing_that_counts(
             await more_progress(client, namespace)
             awake = clock.now()
             processes[sleeper].send_signal(signal.SIGCONT)
-            async with asyncio.timeout(20):
-                while processes[sleeper].poll() is None:
-                    await asyncio.sleep(0.05)
             await more_progress(client, namespace)
+            await asyncio.sleep(2)
+            assert processes[sleeper].poll() is None
+            assert await leader_of(client, lease) != sleeper
 
-        assert processes[sleeper].returncode == LOST_LEADERSHIP
         written = writes_of(control_plane, sleeper, namespace)
         assert sum(write.code < 300 and write.received < asleep for write in written) > 20
         late = [write for write in written if write.received >= awake]

@@ -15,7 +15,7 @@ from korder.kube.client import Client
 from korder.kube.errors import Fenced
 from korder.runtime.clock import VirtualClock
 from korder.runtime.leader import Leader, Sighting, Terms, may_take
-from korder.runtime.manager import LeadershipLost, Manager, Settings
+from korder.runtime.manager import Manager, Settings
 from korder.testing.memory import MemoryServer
 
 LEASE = Key("korder-system", "korder-manager")
@@ -153,25 +153,6 @@ async def test_never_two_leaders_whatever_the_wire_does(server: MemoryServer, se
         for task in tasks:
             task.cancel()
     assert led
-
-
-async def test_a_manager_that_loses_its_lease_says_so_and_ends(server: MemoryServer) -> None:
-    manager = Manager(
-        Client(server.connect("one"), rng=random.Random(1)),
-        Settings(identity="one", lease=LEASE),
-        clock=VirtualClock(),
-        rng=random.Random(1),
-    )
-
-    async def steal() -> None:
-        await asyncio.sleep(5)
-        assert manager.leading
-        server.merge(PATH, {"spec": {"holderIdentity": "thief"}})
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(steal())
-        with pytest.raises(LeadershipLost, match="one lost the lease korder-system/korder-manager"):
-            await manager.run(asyncio.Event())
 
 
 async def test_a_stopped_manager_hands_its_lease_back(server: MemoryServer) -> None:

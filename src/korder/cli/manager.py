@@ -27,7 +27,7 @@ from korder.reserve.rules.claims.scene import Handover
 from korder.reserve.rules.doors import site
 from korder.reserve.webhooks import exemption, serving
 from korder.runtime.clock import SystemClock
-from korder.runtime.manager import Address, LeadershipLost, Manager, PartEnded, Settings
+from korder.runtime.manager import Address, Manager, PartEnded, Settings
 from korder.runtime.webhook.bundles import Bundles
 
 log = structlog.get_logger(__name__)
@@ -137,8 +137,6 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     with asyncio.Runner(loop_factory=loops.fastest()) as runner:
         try:
             runner.run(_manage(kubeconfig, context, typed))
-        except LeadershipLost as lost:
-            raise KubeError(f"{lost}; start again to stand for election") from lost
         except PartEnded as ended:
             raise KubeError(str(ended)) from ended
 

@@ -144,6 +144,9 @@ class Controller:
             started = self._clock.monotonic()
             try:
                 result = await self._take(key)
+            except asyncio.CancelledError:
+                self.queue.add(key)  # it was cut off, and is reconciled again in the next term
+                raise
             finally:
                 self.queue.done(key)
             spent = self._clock.monotonic() - started

@@ -2,12 +2,14 @@
 
 `korder manager` and tests build one, add controllers and other parts, and run it until told to stop. Start: probes and
 metrics, informers, election, controllers. Stop: no new turns, the ones under way finish, Events leave, the lease is handed
-back, and only then the watches and servers end. A replica that loses its lease ends with `LeadershipLost`: a new process
-with an empty memory is the cheapest way to a consistent picture.
+back, and only then the watches and servers end.
+
+A replica that loses its lease cuts off the turns under way and stands for election again, while informers and servers go on. All turns
+of a term have ended before the next begins, so none of their writes can pass the guard then; their keys are reconciled again.
 """
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from dataclasses import dataclass
 import random
 from typing import NamedTuple, Protocol
@@ -27,10 +29,6 @@ from korder.runtime.leader import USUAL, Leader, Terms
 from korder.runtime.watchdog import Activity, Watchdog
 
 log = structlog.get_logger(__name__)
-
-
-class LeadershipLost(Exception):
-    """Another replica may act now; this one must not."""
 
 
 class PartEnded(Exception):
@@ -97,6 +95,7 @@ class Manager:
         )
         self._controllers: list[Controller] = []
         self._parts: list[Part] = []
+        self._elected: list[Callable[[], None]] = []
         self._servers: list[Server] = []
         self.ports: list[int] = []
         """Where the probes and metrics servers listen, in that order, once the manager runs."""
@@ -127,8 +126,12 @@ class Manager:
         """Adds a part that runs from start to stop."""
         self._parts.append(part)
 
+    def on_elected(self, begin: Callable[[], None]) -> None:
+        """Calls `begin` before the first turn of each term: what was learnt of the cluster before may have changed under another leader."""
+        self._elected.append(begin)
+
     async def run(self, stop: asyncio.Event) -> None:
-        """Runs until `stop` is set, then drains; raises `LeadershipLost` when the lease is lost."""
+        """Runs until `stop` is set, then drains; a replica that loses its lease stands for election again."""
         try:
             await self._listen()
             async with asyncio.TaskGroup() as group:
@@ -154,19 +157,23 @@ class Manager:
         if not await _unless(stop, self.informers.wait_until_synced()):
             return
         log.info("synced", informers=len(tuple(self.informers)))
+        while not stop.is_set():
+            await self._serve_term(stop)
+        if self._leader is not None:
+            await self._leader.release()
+
+    async def _serve_term(self, stop: asyncio.Event) -> None:
+        """Waits to lead, and runs the controllers as long as this replica does."""
         if self._leader is not None:
             log.info("waiting to lead", lease=str(self._settings.lease))
             if not await _unless(stop, self._leader.elect()):
-                await self._leader.release()
                 return
+        for begin in self._elected:
+            begin()
         async with asyncio.TaskGroup() as group:
             authority = group.create_task(self._hold_authority())
             await self._control(stop, authority)
             authority.cancel()
-        if not self.leading:
-            raise LeadershipLost(f"{self._settings.identity} lost the lease {self._settings.lease}")
-        if self._leader is not None:
-            await self._leader.release()
 
     async def _hold_authority(self) -> None:
         """Ends when this replica must not act any more."""
@@ -176,21 +183,26 @@ class Manager:
             await self._leader.keep()
 
     async def _control(self, stop: asyncio.Event, authority: asyncio.Task[None]) -> None:
-        """Runs the controllers until told to stop or the authority ends, then lets them finish their turns."""
+        """Runs the controllers until told to stop or the authority ends, and returns when no turn is under way."""
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(controller.run()) for controller in self._controllers]
             await _unless(stop, asyncio.wait((authority,)))
-            for controller in self._controllers:
-                controller.queue.close()
-            try:
-                async with asyncio.timeout(self._settings.drain_seconds if self.leading else 0):
-                    if running:
-                        await asyncio.wait(running)
-                    await self._recorder.flush()
-            except TimeoutError:
-                log.warning("turns cut off", leading=self.leading)
-                for task in running:
-                    task.cancel()
+            if stop.is_set():
+                await self._drain(running)
+            for task in running:
+                task.cancel()
+
+    async def _drain(self, running: Collection[asyncio.Task[None]]) -> None:
+        """Lets the controllers finish their turns, as long as this replica leads."""
+        for controller in self._controllers:
+            controller.queue.close()
+        try:
+            async with asyncio.timeout(self._settings.drain_seconds if self.leading else 0):
+                if running:
+                    await asyncio.wait(running)
+                await self._recorder.flush()
+        except TimeoutError:
+            log.warning("turns cut off", leading=self.leading)
 
     async def _listen(self) -> None:
         endpoints = (

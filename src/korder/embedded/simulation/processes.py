@@ -3,7 +3,7 @@
 `world` makes one of every `Program`. A crash cuts the wire first and then ends the tasks, so nothing can be said on the way out; the
 next life begins with an empty memory a few seconds later, as when a kubelet restarts a container. A stopped process does nothing
 until it is resumed, by the later clock (see `loop`). A process that ends by itself is started again too, but only
-losing the lease, or a server that does not answer at the start, are ends that nobody minds.
+a server that does not answer at the start is an accepted reason.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from korder.embedded.simulation.wire import Wire
 from korder.kube.client import Client
 from korder.kube.errors import KubeError
 from korder.runtime.clock import VirtualClock
-from korder.runtime.manager import LeadershipLost, Manager
+from korder.runtime.manager import Manager
 
 Build = Callable[[Client, VirtualClock, random.Random], Awaitable[Manager]]
 Connect = Callable[["Process"], Wire]
@@ -135,5 +135,5 @@ class Process:
             return
         error = life.exception()
         self._journal.note(self.name, "!", f"ends: {error}")
-        if not isinstance(error, LeadershipLost | KubeError):
+        if not isinstance(error, KubeError):
             self.broken = error or RuntimeError("it ended although nobody told it to")

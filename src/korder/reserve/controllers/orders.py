@@ -46,7 +46,8 @@ class Orders:
         self._orders.add_index(_DAEMONS, lambda order: (order.spec.daemon_set,))
         self._soon: set[Key] = set()
         self._trusted: set[str] = set()
-        """UIDs of orders of which all tickets have been seen in this life: what is gone from then on is gone."""
+        """UIDs of orders of which all tickets have been seen in this term: what is gone from then on is gone."""
+        manager.on_elected(self._trusted.clear)
         self._gone: dict[str, dict[str, Ticket]] = {}
         """By the UIDs of orders, the tickets that this life has seen go, by name, as they were last."""
         self._counting = counting
@@ -110,7 +111,7 @@ class Orders:
         return left.values()
 
     async def _is_behind(self, order: Order, tickets: Collection[Ticket]) -> bool:
-        """Says whether tickets that seem gone are only late to be seen, as they may be at the beginning of a life."""
+        """Says whether tickets that seem gone are only late to be seen, as they may be at the beginning of a term."""
         meta = order.metadata
         if meta.uid in self._trusted:
             return False
