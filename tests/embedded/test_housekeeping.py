@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from korder.api import codec
 from korder.api.core import CONFIG_MAPS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS
 from korder.api.limits import RESOURCE_QUOTAS
-from korder.api.meta import Key
+from korder.api.meta import Key, key_of, owner_reference
 from korder.api.policy import POD_DISRUPTION_BUDGETS
 from korder.api.provisions import PERSISTENT_VOLUME_CLAIMS
 from korder.api.workloads import DEPLOYMENTS, JOBS, REPLICA_SETS
@@ -23,7 +24,7 @@ from korder.embedded.actors.scheduler import Scheduler
 from korder.embedded.actors.workloads import add_workloads
 from korder.kube.client import Client
 from korder.kube.errors import KubeError, NamespaceEnds, NotFound
-from korder.kube.request import ACCEPT_JSON
+from korder.kube.request import ACCEPT_JSON, Propagation
 from korder.net.http import Request
 from korder.runtime.clock import VirtualClock
 from korder.runtime.manager import Manager, Settings
@@ -231,3 +232,21 @@ async def test_pods_of_a_node_that_was_deleted_come_back_elsewhere(client: Clien
     await asyncio.sleep(120)
     (after,) = (await client.list(PODS, "ns")).items
     assert after.metadata.uid != before.metadata.uid
+
+
+async def test_three_pods_in_a_circle_of_owners_go_when_one_is_deleted_in_the_foreground(
+    client: Client,
+) -> None:
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    pods = [
+        await client.create(PODS, {"metadata": {"name": name, "namespace": "ns"}, "spec": spec})
+        for name in ("pod1", "pod2", "pod3")
+    ]
+    for pod, owner in zip(pods, (pods[2], pods[0], pods[1]), strict=True):
+        ref = codec.plain(owner_reference(PODS, owner))
+        body: Any = {"metadata": {"ownerReferences": [ref]}}
+        await client.patch(PODS, key_of(pod), body)
+    await asyncio.sleep(10)
+    await client.delete(PODS, Key("ns", "pod1"), propagation=Propagation.FOREGROUND)
+    await asyncio.sleep(90)
+    assert not (await client.list(PODS, "ns")).items

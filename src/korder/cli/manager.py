@@ -122,6 +122,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         identity=f"{platform.node()}_{uuid4()}",
         metrics=_address(metrics_bind_address),
         probes=_address(health_probe_bind_address),
+        measure_lag=True,
     )
     options = setup.Options(
         guardian_image=guardian_image,

@@ -182,7 +182,7 @@ async def _acting(
     clock: Clock,
     rng: random.Random,
 ) -> AsyncIterator[None]:
-    manager = Manager(client, Settings(identity="korder-up"), clock=clock, rng=rng)
+    manager = Manager(client, _settings(), clock=clock, rng=rng)
     shapes = {} if Actor.NODES in options.without else options.machines
     await retire(client, shapes)
     machines = Machines()
@@ -207,9 +207,13 @@ async def _acting(
             stop.set()
 
 
+def _settings() -> Settings:
+    return Settings(identity="korder-up", measure_lag=True)
+
+
 def _korder(client: Client, options: Options, clock: Clock, rng: random.Random) -> Manager:
     """What korder itself runs."""
-    manager = Manager(client, Settings(identity="korder-up"), clock=clock, rng=rng)
+    manager = Manager(client, _settings(), clock=clock, rng=rng)
     for part in () if Actor.KORDER in options.without else options.parts:
         part(manager)
     return manager

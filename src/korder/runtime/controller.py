@@ -40,8 +40,10 @@ from korder.runtime.clock import Clock
 from korder.runtime.events import Recorder
 from korder.runtime.informer import Informer, Informers
 from korder.runtime.metrics import Metrics
+from korder.runtime.pacing import DIRECT, LONGEST_PAUSE, RECONCILING, WRITE, Reconciling
 from korder.runtime.queue import QueueClosed, WorkQueue
 from korder.runtime.store import Change
+from korder.runtime.watchdog import Activity
 
 log = structlog.get_logger(__name__)
 
@@ -75,6 +77,7 @@ class Machine:
     metrics: Metrics
     clock: Clock
     rng: random.Random
+    activity: Activity
 
 
 class _Failure(NamedTuple):
@@ -97,16 +100,19 @@ class Controller:
         refused: Refused | None = None,
     ) -> None:
         self.name = name
-        self.queue: WorkQueue[Key] = WorkQueue(machine.clock, machine.rng)
+        self.queue: WorkQueue[Key] = WorkQueue(machine.clock, machine.rng, paused=self._paused)
         self._turn = turn
         self._client = machine.client
         self._informers = machine.informers
         self._recorder = machine.recorder
         self._metrics = machine.metrics
         self._clock = machine.clock
+        self._activity = machine.activity
         self._workers = workers
         self._refused = refused
         self._turns = count(1)
+        self._spinning: set[Key] = set()
+        """Keys whose pauses have become as long as they get, and of which the log tells."""
         self._waits = machine.metrics.queue_seconds.labels(name)
         self._spent = cache(partial(machine.metrics.turn_seconds.labels, name))
         self._written = cache(partial(machine.metrics.writes.labels, name))
@@ -142,6 +148,18 @@ class Controller:
                 self.queue.done(key)
             spent = self._clock.monotonic() - started
             self._spent(result).observe(spent)
+            if len(self.queue):
+                # A reconcile need not await anything, and neither does `get` if a key is ready: others must run too.
+                await asyncio.sleep(0)
+
+    def _paused(self, key: Key, seconds: float) -> None:
+        """Notes that a key was requeued at once too often; a line is logged once in each series."""
+        self._metrics.requeue_pauses.labels(self.name).inc()
+        if seconds < LONGEST_PAUSE:
+            self._spinning.discard(key)
+        elif key not in self._spinning:
+            self._spinning.add(key)
+            log.warning("key requeued without rest", controller=self.name, key=str(key))
 
     async def _take(self, key: Key) -> str:
         """Takes one turn and decides what follows from how it went."""
@@ -169,8 +187,12 @@ class Controller:
             return "error"
 
     async def _act(self, key: Key) -> str:
-        decided = self._turn(key, self._clock.now())
-        plan = decided if isinstance(decided, Plan) else await decided
+        RECONCILING.set(Reconciling(self.queue, key, DIRECT))
+        turn = partial(self._turn, key, self._clock.now())
+        plan = self._activity.run(self.name, key, turn)
+        if not isinstance(plan, Plan):
+            plan = await self._activity.stepwise(self.name, key, plan)
+        RECONCILING.set(Reconciling(self.queue, key, WRITE))
         failures = await self._carry_out(key, plan)
         answers, left = self._answers_to(key, failures)
 

@@ -24,6 +24,7 @@ from korder.runtime.controller import Controller, Machine, Refused, Turn
 from korder.runtime.events import Recorder
 from korder.runtime.informer import Informers
 from korder.runtime.leader import USUAL, Leader, Terms
+from korder.runtime.watchdog import Activity, Watchdog
 
 log = structlog.get_logger(__name__)
 
@@ -63,6 +64,8 @@ class Settings:
     terms: Terms = USUAL
     metrics: Address | None = None
     probes: Address | None = None
+    measure_lag: bool = False
+    """Whether to measure how late the event loop runs timers, which takes a timer of its own."""
     drain_seconds: float = 15.0
     """How long turns under way may take after a stop; with handing back the lease it stays within a pod's usual grace of 30 s."""
 
@@ -88,7 +91,10 @@ class Manager:
             component=settings.component,
             instance=settings.identity,
         )
-        self._machine = Machine(acting, self.informers, self._recorder, self.metrics, clock, rng)
+        self._activity = Activity(clock)
+        self._machine = Machine(
+            acting, self.informers, self._recorder, self.metrics, clock, rng, self._activity
+        )
         self._controllers: list[Controller] = []
         self._parts: list[Part] = []
         self._servers: list[Server] = []
@@ -140,7 +146,9 @@ class Manager:
 
     def _background(self) -> list[Coroutine[None, None, None]]:
         informers = [informer.run() for informer in self.informers]
-        return [*informers, self._recorder.run(), *map(_for_ever, self._parts)]
+        watchdog = Watchdog(self.clock, self.metrics, self._activity)
+        measuring_lag = [watchdog.run()] if self._settings.measure_lag else []
+        return [*informers, self._recorder.run(), *measuring_lag, *map(_for_ever, self._parts)]
 
     async def _work(self, stop: asyncio.Event) -> None:
         if not await _unless(stop, self.informers.wait_until_synced()):

@@ -76,6 +76,18 @@ class Metrics:
             ("outcome",),
             registry=self.registry,
         )
+        self.requeue_pauses = Counter(
+            "korder_requeue_pauses_total",
+            "Pauses of keys that reconciles requeued at once too often, by controller.",
+            ("controller",),
+            registry=self.registry,
+        )
+        self.loop_lag = Histogram(
+            "korder_event_loop_lag_seconds",
+            "How late the event loop runs timers, measured four times a second.",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
         self.leading = Gauge(
             "korder_leader",
             "1 while this replica may act, else 0.",

@@ -3,17 +3,18 @@
 Informers add, controllers get. A name waits at most once however often it is added, is never handed to two workers at a
 time, and is looked at again if it was added meanwhile. Each name has at most one timer, the earliest asked for; getting
 the name clears it, because the look decides anew when the next one is due. Ready names leave in the order they came, so
-none starves.
+none starves. Names that are requeued at once again and again have to pause (`runtime.pacing`).
 """
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from datetime import datetime
 import random
 from typing import Generic, TypeVar
 
 from korder.runtime.clock import Clock
+from korder.runtime.pacing import DIRECT, OUTSIDE, Pacing, weight_for
 from korder.runtime.timers import Timers
 
 K = TypeVar("K", bound=Hashable)
@@ -30,16 +31,28 @@ class QueueClosed(Exception):
 class WorkQueue(Generic[K]):
     """Deduplicating, delaying, backing off."""
 
-    def __init__(self, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        rng: random.Random,
+        *,
+        paused: Callable[[K, float], None] | None = None,
+    ) -> None:
+        """Makes an empty queue; `paused` is called with each name that is backed off, and the seconds."""
         self._clock = clock
         self._rng = rng
+        self._paused = paused
         self._ready: OrderedDict[K, float] = OrderedDict()
         self._active: set[K] = set()
-        self._again: set[K] = set()
-        self._timers: Timers[K] = Timers(clock, self.add)
+        self._again: dict[K, int] = {}
+        """Names that were added while they were worked on, and what that counts for their pace."""
+        self._timers: Timers[K] = Timers(clock, self._due)
         self._failures: dict[K, int] = {}
         self._retries: dict[K, asyncio.TimerHandle] = {}
         """Pauses after failures; they are lengths, not instants, so setting the wall clock does not touch them."""
+        self._pacing: Pacing[K] = Pacing()
+        self._pauses: dict[K, asyncio.TimerHandle] = {}
+        """Names that were requeued at once too often and have to wait."""
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
         self.waited = 0.0
@@ -51,7 +64,7 @@ class WorkQueue(Generic[K]):
     @property
     def delayed(self) -> int:
         """How many names wait for an instant."""
-        return len(self._timers) + len(self._retries)
+        return len(self._timers) + len(self._retries) + len(self._pauses)
 
     @property
     def active(self) -> int:
@@ -60,13 +73,7 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K) -> None:
         """Asks for a look as soon as possible."""
-        if self._closed:
-            return
-        if key in self._active:
-            self._again.add(key)
-        elif key not in self._ready:
-            self._ready[key] = self._clock.monotonic()
-            self._wake_one()
+        self._add(key, weight_for(self, key))
 
     def add_at(self, key: K, instant: datetime) -> None:
         """Asks for a look at `instant`; an earlier wish stands."""
@@ -109,11 +116,11 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """Gives the name back; it becomes ready at once if it was added meanwhile."""
+        """Gives the name back; it becomes ready at once if it was added meanwhile, unless that happens too often."""
         self._active.discard(key)
+        self._pacing.done(key, self._clock.monotonic())
         if key in self._again:
-            self._again.discard(key)
-            self.add(key)
+            self._add(key, self._again.pop(key))
 
     def close(self) -> None:
         """Gives out no more names; what is being worked on may finish."""
@@ -122,13 +129,54 @@ class WorkQueue(Generic[K]):
         self._timers.close()
         for key in tuple(self._retries):
             self._cancel_retry(key)
+        for handle in self._pauses.values():
+            handle.cancel()
+        self._pauses.clear()
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
+    def _add(self, key: K, weight: int) -> None:
+        if self._closed:
+            return
+        if key in self._active:
+            self._again[key] = min(weight, self._again.get(key, weight))
+            return
+        if weight == OUTSIDE:
+            self._pacing.end(key)
+            self._end_pause(key)
+        if key not in self._ready and key not in self._pauses:
+            now = self._clock.monotonic()
+            pause = self._pacing.pause(key, now, weight) if weight else 0.0
+            if pause:
+                self._pause(key, pause)
+            else:
+                self._ready[key] = now
+                self._wake_one()
+
+    def _due(self, key: K) -> None:
+        """The time has come that the last reconcile of a name asked for."""
+        self._add(key, DIRECT)
+
     def _try_again(self, key: K) -> None:
         self._retries.pop(key, None)
-        self.add(key)
+        self._add(key, DIRECT)
+
+    def _pause(self, key: K, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._pauses[key] = loop.call_later(seconds, self._resume, key)
+        if self._paused is not None:
+            self._paused(key, seconds)
+
+    def _resume(self, key: K) -> None:
+        del self._pauses[key]
+        self._ready[key] = self._clock.monotonic()
+        self._wake_one()
+
+    def _end_pause(self, key: K) -> None:
+        handle = self._pauses.pop(key, None)
+        if handle is not None:
+            handle.cancel()
 
     def _cancel_retry(self, key: K) -> None:
         handle = self._retries.pop(key, None)

@@ -4,6 +4,9 @@ It watches the metadata of all kinds it is given; who adds it to a manager adds 
 how its objects are decoded. Ownership is by UID. A missing owner is believed only when the server itself says so: a cache may be
 late. Deletion in the foreground waits for the children that block it; orphaning first cuts the children loose. Both are told by
 the finalizers that Kubernetes uses, and the collector asks for a foreground deletion by setting that finalizer itself.
+
+Owners that wait for each other in a circle would wait forever. The member that is reconciled last sees the whole circle and stops
+waiting: it sets `blockOwnerDeletion` of its dependent in the circle to false.
 """
 
 from collections import Counter
@@ -129,10 +132,28 @@ class GarbageCollector:
         uid = owner.metadata.uid
         children = list(self._children(uid))
         for child in children:
-            child.desk.controller.queue.add(key_of(child.obj))
-        if any(_blocks(child.obj, uid) for child in children):
-            return NOTHING
+            # A child that is being deleted is reconciled when it changes; asking it again would go round a circle forever.
+            if child.obj.metadata.deletion_timestamp is None:
+                child.desk.controller.queue.add(key_of(child.obj))
+        blocking = [child for child in children if _blocks(child.obj, uid)]
+        if blocking:
+            circular = (child for child in blocking if self._waits_for(child.obj, uid))
+            return Plan().then(*(_unblocked(child, uid) for child in circular))
         return Plan().then(_without_finalizer(desk, owner, FOREGROUND))
+
+    def _waits_for(self, obj: HasMetadata, uid: str) -> bool:
+        """Whether the foreground deletion of `obj` waits, over any number of others, for the object `uid`."""
+        seen, pending = set[str](), [obj]
+        while pending:
+            each = pending.pop()
+            if FOREGROUND not in _gc_finalizers(each) or each.metadata.uid in seen:
+                continue
+            if each.metadata.uid == uid:
+                return True
+            seen.add(each.metadata.uid)
+            children = self._children(each.metadata.uid)
+            pending += (child.obj for child in children if _blocks(child.obj, each.metadata.uid))
+        return False
 
     async def _judge(self, desk: _Desk, obj: HasMetadata) -> Plan:
         refs = obj.metadata.owner_references
@@ -213,6 +234,15 @@ def _gc_finalizers(obj: HasMetadata) -> frozenset[str]:
 def _blocks(child: HasMetadata, uid: str) -> bool:
     refs = child.metadata.owner_references
     return any(ref.uid == uid and ref.block_owner_deletion for ref in refs)
+
+
+def _unblocked(child: _Child, uid: str) -> Patch:
+    """Lets the owner `uid` go before this child."""
+    refs = [codec.plain(ref) for ref in child.obj.metadata.owner_references]
+    kept: list[JSON] = [
+        {**ref, "blockOwnerDeletion": False} if ref["uid"] == uid else ref for ref in refs
+    ]
+    return podmaking.change(child.desk.kind, child.obj, {"metadata": {"ownerReferences": kept}})
 
 
 def _without_owners(child: _Child, uids: set[str]) -> Patch:
