@@ -116,6 +116,39 @@ def test_each_phase_in_words(ticket: Builder[Ticket], verdict: str, facts: list[
     assert [fact for fact in facts if fact not in told.facts] == []
 
 
+@pytest.mark.parametrize(
+    ("ticket", "fact"),
+    [
+        pytest.param(
+            a_case(phase="Claiming", claimDeadline=at(seconds=50)),
+            "The hand-over is undone in 50s if the pod is not bound by then.",
+            id="a hand-over with time left",
+        ),
+        pytest.param(
+            a_case(phase="Claiming", claimDeadline=at(seconds=-11)),
+            "The hand-over was due to be undone 11s ago, at the latest.",
+            id="a hand-over that is late",
+        ),
+        pytest.param(
+            a_case(phase="Reserved", nodeName="n1", activationTime=at(minutes=-61)),
+            f"It was due to expire 60s ago, at {at(minutes=-1)}.",
+            id="an expiry that is late",
+        ),
+        pytest.param(
+            a_case(phase="Expired", finishedTime=at(minutes=-61)),
+            "The object was due to be deleted 60s ago.",
+            id="a removal that is late",
+        ),
+    ],
+)
+def test_an_instant_that_has_passed_is_not_announced_as_one_to_come(
+    ticket: Builder[Ticket], fact: str
+):
+    told = explained(ticket)
+    assert fact in told.facts
+    assert not [each for each in told.facts if "is undone" in each and "ago" in each]
+
+
 def test_a_guardian_without_a_node_names_the_scheduler_it_waits_for():
     """Of a scheduler that is not there nobody hears anything."""
     guardian = a_pod("g").but({"spec": {"schedulerName": "none-such"}}).build()

@@ -163,8 +163,7 @@ def _claiming(asked: TicketQuestion) -> Explanation:
     stage = members.stage_of(Member(ticket, asked.claimant, tuple(asked.guardians)), node)
     facts = [f"The claim {stage.value}."]
     if ticket.status.claim_deadline is not None:
-        ends = telling.when(ticket.status.claim_deadline, asked.now)
-        facts.append(f"A hand-over that has not ended by then is undone {ends}.")
+        facts.append(telling.deadline(ticket.status.claim_deadline, asked.now))
     return Explanation(
         f"It is being handed over to pod {ticket.status.claimed_pod}, on node {node}.",
         tuple(facts),
@@ -196,12 +195,15 @@ def _ended(asked: TicketQuestion) -> Explanation:
         f" {telling.when(ticket.status.finished_time, now)}" if ticket.status.finished_time else ""
     )
     due = clockwork.removal_due(ticket)
-    stays = (
-        f"The object is deleted {telling.when(due, now)}." if due else "The object stays (Retain)."
-    )
+    stays = _removal(due, now) if due else "The object stays (Retain)."
     word = "expired" if ticket.status.phase is TicketPhase.EXPIRED else "was released"
     said = f": {ticket.status.message}" if ticket.status.message else ""
     return Explanation(f"It {word}{when}{said.removesuffix('.')}.", (stays,))
+
+
+def _removal(due: datetime, now: datetime) -> str:
+    word = "is" if due >= now else "was due to be"
+    return f"The object {word} deleted {telling.when(due, now)}."
 
 
 def _end(asked: TicketQuestion) -> Iterator[str]:
@@ -213,6 +215,8 @@ def _end(asked: TicketQuestion) -> Iterator[str]:
         yield f"It will hold for {long}, counted from when it is first Reserved."
     elif clockwork.is_standing(ticket):
         yield f"It is renewed in place {telling.when(ends, now)}, at {instant.render(ends)}."
+    elif ends < now:
+        yield f"It was due to expire {telling.when(ends, now)}, at {instant.render(ends)}."
     else:
         yield f"It expires {telling.when(ends, now)}, at {instant.render(ends)}, unless it is claimed."
 
