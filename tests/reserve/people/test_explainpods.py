@@ -83,6 +83,9 @@ def test_each_ticket_that_is_asked_for_gets_its_own_verdict():
         a_held("small", cpu="500m"),
         a_held("taken", phase="Claimed", claimedPod="default/other"),
         a_held("waits", phase="Pending", reason="Unschedulable", node=""),
+        a_held("early", phase="Pending", reason="Scheduled", node="", guardianPod="default/g").but(
+            {"spec": {"startTime": instant.render(NOW + timedelta(minutes=5))}}
+        ),
         a_held("theirs").but({"spec": {"owners": [{"serviceAccounts": ["robot"]}]}}),
         a_held("tainted", node="node-2"),
         a_held("gang-0").owned_by(ORDERS, closed.build()),
@@ -98,6 +101,7 @@ def test_each_ticket_that_is_asked_for_gets_its_own_verdict():
         "small": "does not fit: the pod needs cpu 1, it holds 500m",
         "tainted": "does not fit: the pod does not tolerate taint gpu:NoSchedule of node node-2",
         "waits": "holds nothing yet (Unschedulable)",
+        "early": "is held and cannot be claimed yet: starts in 5m",
         "taken": "is taken by default/other",
         "theirs": "is not for this pod: its owners do not include it",
         "gang-0": "is closed: its order waits for minAvailable",

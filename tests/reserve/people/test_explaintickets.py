@@ -8,6 +8,7 @@ from korder.api import instant
 from korder.api.core import Pod
 from korder.api.meta import JSON
 from korder.api.reserve import (
+    LEAD_TIME_ANNOTATION,
     ORDERS,
     REQUIRED_ANNOTATION,
     SCHEDULING_GATE,
@@ -61,6 +62,18 @@ def explained(ticket: Builder[Ticket]) -> Explanation:
             ["Its guardian is placed in 120m.", f"It starts in 120m, at {at(hours=2)}."],
         ),
         (
+            a_case(
+                phase="Pending",
+                reason="Scheduled",
+                message="Guardian g holds the room on node n1.",
+                guardianPod="default/g",
+            )
+            .but({"spec": {"startTime": at(minutes=5)}})
+            .annotated({LEAD_TIME_ANNOTATION: "10m"}),
+            "It holds cpu 1 ahead of its time (Scheduled): Guardian g holds the room on node n1.",
+            [f"It starts in 5m, at {at(minutes=5)}."],
+        ),
+        (
             a_case(phase="Reserved", nodeName="n1", activationTime=at(minutes=-50)),
             "It holds cpu 1 on node n1.",
             [
@@ -103,6 +116,7 @@ def explained(ticket: Builder[Ticket]) -> Explanation:
         "new",
         "refused",
         "starts later",
+        "held in its lead time",
         "held",
         "stands for ever",
         "in use",

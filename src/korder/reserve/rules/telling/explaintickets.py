@@ -25,7 +25,7 @@ from korder.reserve.rules.claims.seeking import is_closed
 from korder.reserve.rules.orders import ticketstate
 from korder.reserve.rules.telling import telling
 from korder.reserve.rules.telling.explaining import Explanation, amounts, shortened
-from korder.reserve.rules.tickets import clockwork, usage
+from korder.reserve.rules.tickets import clockwork, ticketstatus, usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +79,16 @@ def _pending(asked: TicketQuestion) -> Explanation:
     room = amounts(usage.held(asked.ticket))
     why = f" ({status.reason})" if status.reason else ""
     said = f": {status.message}" if status.message else ""
-    facts = [f"It is to hold {room}."]
+    is_held = ticketstatus.is_held_ahead(asked.ticket)
+    facts = [] if is_held else [f"It is to hold {room}."]
     if start is not None and start > now:
         facts.append(f"It starts {telling.when(start, now)}, at {instant.render(start)}.")
     if due is not None and due > now:
         facts.append(f"Its guardian is placed {telling.when(due, now)}.")
     else:
         facts += _placing(asked)
-    return Explanation(
-        f"It holds nothing yet{why}{said.removesuffix('.')}.", (*facts, *_end(asked))
-    )
+    holds = f"{room} ahead of its time" if is_held else "nothing yet"
+    return Explanation(f"It holds {holds}{why}{said.removesuffix('.')}.", (*facts, *_end(asked)))
 
 
 def _placing(asked: TicketQuestion) -> Iterator[str]:
