@@ -43,8 +43,13 @@ async def account(plane: ControlPlane, folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def managed(plane: ControlPlane, folder: Path, *flags: str) -> AsyncIterator[Process]:
-    """Runs a manager while the block does; it is ready when the block begins."""
+async def managed(
+    plane: ControlPlane, folder: Path, *flags: str, elect: bool = True
+) -> AsyncIterator[Process]:
+    """Runs a manager while the block does; it is ready when the block begins.
+
+    Without an election, one that was killed and is started again acts at once.
+    """
     probes, metrics = free_ports(2)
     process = Process(
         "korder manager",
@@ -54,7 +59,7 @@ async def managed(plane: ControlPlane, folder: Path, *flags: str) -> AsyncIterat
             "korder",
             "manager",
             f"--kubeconfig={await account(plane, folder)}",
-            "--leader-elect",
+            *(("--leader-elect",) if elect else ()),
             f"--health-probe-bind-address=127.0.0.1:{probes}",
             f"--metrics-bind-address=127.0.0.1:{metrics}",
             *flags,

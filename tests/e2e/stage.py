@@ -74,6 +74,11 @@ class Stage:
         toleration: JSON = {"key": MARK, "operator": "Equal", "value": self.name}
         return {"nodeSelector": {MARK: self.name}, "tolerations": [toleration]}
 
+    @property
+    def nodes(self) -> list[str]:
+        """The names of its nodes."""
+        return [name for name in self.world.machines if name.startswith(f"{self.name}-")]
+
     async def add_nodes(self, number: int = 1, cpu: str = "4", **extended: str) -> list[str]:
         """Brings nodes and waits until pods can be placed on them."""
         names = [f"{self.name}-{next(self._numbers)}" for _ in range(number)]
@@ -248,5 +253,5 @@ async def a_stage(world: World) -> AsyncIterator[Stage]:
         yield stage
     finally:
         await world.client.delete(NAMESPACES, Key("", stage.name))
-        for name in [each for each in world.machines if each.startswith(stage.name)]:
+        for name in stage.nodes:
             await world.client.delete(NODES, Key("", name))

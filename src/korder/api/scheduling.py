@@ -65,12 +65,12 @@ def why_not(pod: Pod, node: Node, room: NodeRoom) -> tuple[Mismatch, ...]:
     return (*unsuited(pod.spec, node), *lacking(noderoom.demand_of(pod), node, room))
 
 
-def unsuited(spec: PodSpec, node: Node) -> tuple[Mismatch, ...]:
-    """Lists what speaks against the node however empty it is."""
+def unsuited(spec: PodSpec, node: Node, ignoring: Collection[str] = ()) -> tuple[Mismatch, ...]:
+    """Lists what speaks against the node however empty it is; taints with a key in `ignoring` are left out."""
     verdicts = (
         wrong_node(spec, node),
         cordoned(spec, node),
-        tainted(spec, node),
+        tainted(spec, node, ignoring),
         selector_mismatch(spec, node),
         affinity_mismatch(spec, node),
     )

@@ -23,6 +23,7 @@ from korder.kube import discovery
 from korder.kube.client import Client
 from korder.kube.errors import Forbidden, KubeError
 from korder.reserve import setup
+from korder.reserve.rules.claims.scene import Handover
 from korder.reserve.rules.doors import site
 from korder.reserve.webhooks import exemption, serving
 from korder.runtime.clock import SystemClock
@@ -99,9 +100,9 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     recreate_stuck_pods: Annotated[
         bool, typer.Option(help="Delete pods that cannot be bound, if their controller makes new.")
     ] = True,
-    nominate: Annotated[
-        bool, typer.Option(help="Protect hand-overs on full nodes by nomination.")
-    ] = True,
+    handover: Annotated[
+        Handover, typer.Option(help="Keep room for claimants by a taint, or by nomination only.")
+    ] = setup.USUAL.handover,
     kubeconfig: Annotated[str | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str | None, typer.Option(help="The context of the kubeconfig.")] = None,
     log_format: Annotated[
@@ -120,7 +121,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         pull_secrets=tuple(guardian_pull_secret or ()),
         allow_system_classes=allow_system_classes,
         recreate_stuck_pods=recreate_stuck_pods,
-        nominate=nominate,
+        handover=handover,
     )
     hooks = _address(webhook_bind_address)
     typed = _Typed(settings, options, leader_elect, admission, hooks, lease_namespace)

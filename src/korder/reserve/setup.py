@@ -18,6 +18,7 @@ from korder.reserve.controllers.quotas import Quotas
 from korder.reserve.controllers.renewing import Renewing
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import scene
+from korder.reserve.rules.claims.scene import Handover
 from korder.reserve.rules.tickets import guardian
 from korder.reserve.webhooks.gates import Counted
 from korder.runtime.manager import Manager
@@ -32,14 +33,14 @@ class Options:
         pull_secrets: Secrets with which that image is pulled, in the namespaces of the tickets.
         allow_system_classes: Whether a ticket may name a priority class of the system.
         recreate_stuck_pods: Whether a pod that was given a ticket and cannot be bound is deleted if its controller makes another.
-        nominate: Whether hand-overs on full nodes are protected by nomination.
+        handover: What keeps room on a full node while it is handed over.
     """
 
     guardian_image: str = "registry.k8s.io/pause:3.10"
     pull_secrets: tuple[str, ...] = ()
     allow_system_classes: bool = False
     recreate_stuck_pods: bool = True
-    nominate: bool = True
+    handover: Handover = Handover.TAINT
 
 
 USUAL = Options()
@@ -54,14 +55,14 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> Counted:
         options.guardian_image,
         options.pull_secrets,
         options.allow_system_classes,
-        options.nominate,
+        options.handover is Handover.NOMINATE,
     )
     counting = Counting(manager)
     Orders(manager, counting)
     Quotas(manager, counting)
     Tickets(manager, guardians, Renewing(counting.tally))
     Claims(manager)
-    HandOvers(manager, scene.Settings(options.nominate, options.recreate_stuck_pods, guardians))
+    HandOvers(manager, scene.Settings(options.handover, options.recreate_stuck_pods, guardians))
     Pretenders(manager)
     Measuring(manager)
     nodes, orders = manager.informers.of(NODES).reader, manager.informers.of(ORDERS).reader

@@ -4,18 +4,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from korder.api.core import Node, Pod
+from korder.api.core import NODES, Node, Pod
 from korder.api.meta import JSON
 from korder.api.plan import Create, Delete, Patch, Plan, Step
 from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
 from korder.reserve.rules.claims import handover
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.members import Member
-from korder.reserve.rules.claims.scene import Scene, Settings
+from korder.reserve.rules.claims.scene import Handover, Return, Scene, Settings
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NODE = "node-1"
+NOMINATE = Settings(Handover.NOMINATE)
 OPEN_NODE = a_node(NODE)
 
 
@@ -83,14 +84,15 @@ def decide(
     *members: Member,
     there: tuple[Builder[Pod], ...] = (),
     scheduler: str = "",
-    settings: Settings | None = None,
+    settings: Settings = NOMINATE,
+    returning: tuple[Return, ...] = (),
     node: Builder[Node] | None = OPEN_NODE,
 ) -> Plan:
     guardians = [guardian for each in members for guardian in each.guardians]
     bound = [each.pod for each in members if each.pod is not None and each.pod.spec.node_name]
     pods = (*guardians, *bound, *(each.build() for each in there))
     site = Site(node.build(), pods) if node is not None else None
-    return handover.plan(Scene(NODE, site, members, NOW, scheduler, settings or Settings()))
+    return handover.plan(Scene(NODE, site, members, NOW, scheduler, settings, returning))
 
 
 def told(plan: Plan) -> list[list[str]]:
@@ -98,7 +100,7 @@ def told(plan: Plan) -> list[list[str]]:
     return [sorted(map(_short, stage)) for stage in plan.stages]
 
 
-def _short(step: Step) -> str:
+def _short(step: Step) -> str:  # noqa: PLR0911 one line a form
     match step:
         case Create():
             return "make t"
@@ -110,13 +112,18 @@ def _short(step: Step) -> str:
             status = cast("Mapping[str, Any]", body)["status"]
             why = f" ({status['reason']})" if status.get("reason") else ""
             return f"{key.name} is {status['phase']}{why}"
+        case Patch(kind, key, body) if kind == NODES:
+            assert step.resource_version
+            return f"{'raise' if 'handover' in str(body) else 'lower'} barrier"
         case Patch(_, key, body):
             content = cast("Mapping[str, Any]", body)
             if "conditions" not in content.get("status", ("conditions",)):
                 return f"nominate {key.name}"
             if "spec" in content:
                 assert step.resource_version
-                return f"open {key.name}"
+                passes = " through barrier" if "tolerations" in content["spec"] else ""
+                opens = "open" if "schedulingGates" in content["spec"] else "let"
+                return f"{opens} {key.name}{passes}"
             return f"{_mark(content['status'])} {key.name}"
     raise AssertionError(step)
 

@@ -22,8 +22,15 @@ from korder.api.reserve import (
 from korder.kube import served
 from korder.reserve.controllers.claims import Claims
 from korder.reserve.controllers.handovers import HandOvers
+from korder.reserve.rules.claims.scene import Handover, Settings
 from korder.runtime.manager import Manager
 from korder.testing.builders import PodBuilder, a_pod, a_ticket
+
+
+def nominating(manager: Manager) -> None:
+    """Claims and hand-overs that leave nodes alone."""
+    Claims(manager)
+    HandOvers(manager, Settings(Handover.NOMINATE))
 
 
 def claiming(manager: Manager) -> None:

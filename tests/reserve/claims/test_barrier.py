@@ -22,7 +22,7 @@ from korder.api.reserve import TICKETS
 from korder.reserve.rules.claims import handover, members as membership
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.members import Member, Stage
-from korder.reserve.rules.claims.scene import Scene
+from korder.reserve.rules.claims.scene import Handover, Scene, Settings
 from korder.testing.builders import Builder, a_node
 
 
@@ -42,7 +42,7 @@ class World:
             Builder(PODS, pod).build() for pod in (*self.pods.values(), *self.guardians.values())
         ]
         site = Site(a_node(NODE).build(), [pod for pod in there if pod.spec.node_name])
-        plan = handover.plan(Scene(NODE, site, members, NOW))
+        plan = handover.plan(Scene(NODE, site, members, NOW, settings=Settings(Handover.NOMINATE)))
         steps = [step for stage in plan.stages for step in stage]
         for step in steps[:power]:
             self._carry_out(step)

@@ -28,7 +28,7 @@ from korder.api.reserve import Ticket
 from korder.api.workloads import JOBS, REPLICA_SETS, ReplicaSet
 from korder.reserve.rules.claims import members as membership
 from korder.reserve.rules.claims.members import Member
-from korder.reserve.rules.claims.scene import Settings
+from korder.reserve.rules.claims.scene import Handover, Settings
 from korder.reserve.rules.tickets import guardian as guardians
 from korder.reserve.rules.tickets.guardian import Place
 from korder.testing.builders import Builder, a_node, a_pod
@@ -352,7 +352,10 @@ def replica(pod: Builder[Pod]) -> Builder[Pod]:
 def test_a_stuck_pod_of_a_controller_comes_again(recreate: bool, steps: list[list[str]]) -> None:
     """Rule 9."""
     stuck = member(claiming("t", seconds=0), replica(opened(said="no zone")))
-    assert told(decide(stuck, settings=Settings(recreate_stuck_pods=recreate))) == steps
+    assert (
+        told(decide(stuck, settings=Settings(Handover.NOMINATE, recreate_stuck_pods=recreate)))
+        == steps
+    )
 
 
 @pytest.mark.parametrize(
@@ -430,13 +433,6 @@ def test_a_pod_that_was_told_to_wait_is_told_of_its_ticket_before_the_hand_over_
     pod = BOUND.but({"status": {"conditions": [words]}})
     steps = [["mark[same] web"], ["t is Claimed (InUse)"]]
     assert told(decide(member(claiming("t"), pod))) == steps
-
-
-def test_without_nominations_a_pod_is_only_marked() -> None:
-    plan = decide(
-        member(claiming("t"), gated(), guardian()), there=FULL, settings=Settings(nominate=False)
-    )
-    assert told(plan) == [["mark[same] web"], ["delete g"]]
 
 
 def test_the_machine_looks_again_at_the_deadline() -> None:

@@ -46,8 +46,9 @@ def hand_over(size: str) -> list[Step]:
 
 
 STATUS, MARK, END, PIN = "PATCH tickets/status", "PATCH pods/status", "DELETE pods", "PATCH pods"
+BARRIER = "PATCH nodes"
 PLACES = {
-    "2": [(STATUS, 2), (MARK, 1), (END, 0), (PIN, 1), (STATUS, 4)],
+    "2": [(STATUS, 2), (BARRIER, 0), (END, 0), (PIN, 1), (MARK, 1), (STATUS, 4), (BARRIER, 1)],
     "500m": [(STATUS, 2), (PIN, 0), (END, 0)],
 }
 """Where we crash, by the size of the tickets: at which write of ours, and after how many of its kind; the first two of the status are Reserved."""
@@ -67,15 +68,15 @@ def test_wherever_we_crash_the_room_is_handed_over(size: str) -> None:
             assert runs.witness.bound("web") == 2, str(point)
 
 
-def test_a_claim_takes_five_writes_of_ours_and_with_room_four() -> None:
-    """Claim, nomination, end of the guardian, pin, and the end; with room the nomination is saved."""
+def test_a_claim_takes_five_writes_of_ours_and_a_barrier_two_for_all_of_its_node() -> None:
+    """Claim, pin, condition of the pod, end of the guardian, and the end; on a full node the barrier goes up and down once."""
     writes = {}
     for size in PLACES:
         runs = Runs(hand_over(size))
         simulate(runs.make())
         writes[size] = runs.witness.writes
     reserving = 2 * 3
-    assert writes == {"2": reserving + 2 * 5, "500m": reserving + 2 * 4}
+    assert writes == {"2": reserving + 2 * 5 + 2, "500m": reserving + 2 * 5}
 
 
 def rush(claims: int, nodes: int) -> list[Step]:

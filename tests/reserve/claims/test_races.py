@@ -5,7 +5,16 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from tests.reserve.claims.holds import a_priority, asking, bound, claiming, hold, keep, phase
+from tests.reserve.claims.holds import (
+    a_priority,
+    asking,
+    bound,
+    claiming,
+    hold,
+    keep,
+    nominating,
+    phase,
+)
 from tests.reserve.scene import Scene, scene
 
 from korder.api.core import EVENTS, PODS, Pod
@@ -60,7 +69,6 @@ async def test_fifty_pods_share_twenty_tickets_on_full_nodes_and_no_intruder_get
 Sign = Callable[[Pod], bool]
 STEPS: dict[str, Sign] = {
     "before anything began": lambda _: True,
-    "nominated": members.is_marked,
     "let go": lambda pod: not claimsteps.is_gated(pod),
     "bound": lambda pod: bool(pod.spec.node_name),
 }
@@ -94,7 +102,7 @@ async def test_a_thief_of_higher_priority_is_reported_and_the_pod_is_not_stuck_i
     clock: Clock,
 ) -> None:
     """S23 and K10: while we are away, somebody of higher priority takes the gap."""
-    async with scene(clock, claiming, nodes=1) as cluster:
+    async with scene(clock, nominating, nodes=1) as cluster:
         await hold(cluster, "t", cpu="4")
         await a_priority(cluster, "top", 2_000_000)
         await cluster.client.create(PODS, asking("web").requesting(cpu="4").json)
@@ -137,7 +145,7 @@ async def test_a_pinned_pod_that_no_node_takes_is_made_again_by_its_controller(
     clock: Clock,
 ) -> None:
     """Rule 9: after a minute the ticket holds nothing and says why, and the pod has a successor that waits."""
-    async with scene(clock, claiming, nodes=1) as cluster:
+    async with scene(clock, nominating, nodes=1) as cluster:
         await hold(cluster, "t", cpu="4")
         pod = asking("web").requesting(cpu="4").labelled({"app": "web"})
         template = pod.but({"metadata": {"name": None}, "spec": {"affinity": LONELY}}).json

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 
 import pytest
-from tests.reserve.claims.holds import asking, bound, claiming, phase
+from tests.reserve.claims.holds import asking, bound, claiming, nominating, phase
 from tests.reserve.scene import Scene, scene
 
 from korder.api.core import EVENTS, NAMESPACES, NODES, PODS, Pod
@@ -17,8 +18,11 @@ from korder.reserve.controllers.orders import Orders
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import claimsteps, members
 from korder.reserve.rules.tickets import guardian
+from korder.reserve.rules.tickets.guardian import Options
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_pod, a_ticket, an_order
+
+promising = partial(Tickets, options=Options(nominate=True))
 
 
 def of(name: str, cpu: str = "1", **spec: JSON) -> Builder[Ticket]:
@@ -259,7 +263,7 @@ async def test_daemon_pods_take_the_ticket_of_their_own_node_and_get_it_back_aft
 
 async def test_a_pod_gets_its_room_while_another_one_leaves_the_same_node(clock: Clock) -> None:
     """S11 and rule 10: the guardian that waits for the room of the leaving pod is promised nothing of the other ticket's."""
-    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+    async with scene(clock, promising, nominating, nodes=1) as cluster:
         await reserve(cluster, of("a", cpu="2", afterUse="Reserve"), of("b", cpu="2"))
         wanted = {"korder.dev/required": "true", "korder.dev/ticket-request": "a"}
         slow: JSON = {"spec": {"terminationGracePeriodSeconds": 30}}
@@ -282,7 +286,7 @@ async def test_a_pod_gets_its_room_while_another_one_leaves_the_same_node(clock:
 
 async def test_a_promise_that_comes_late_does_not_hold_a_batch_up(clock: Clock) -> None:
     """S11 and rule 10: it is taken back, and then the batch goes on at once."""
-    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+    async with scene(clock, promising, nominating, nodes=1) as cluster:
         await reserve(cluster, of("a", cpu="2", afterUse="Reserve"))
         stays: JSON = {"metadata": {"finalizers": ["example.com/stays"]}}
         await cluster.put(asking("old").requesting(cpu="2").but(stays))
@@ -309,7 +313,7 @@ async def test_a_pod_is_not_tied_to_a_node_that_is_cordoned_in_the_middle_of_its
     clock: Clock,
 ) -> None:
     """Rule 12: it gets another ticket at once, and the first one moves there too."""
-    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+    async with scene(clock, promising, nominating, nodes=1) as cluster:
         await reserve(cluster, of("t", cpu="4"))
         cluster.machines.slow("node-1", Manners(stop=1))
         await cluster.client.create(PODS, asking("web").requesting(cpu="4").json)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from korder.api import quantity
-from korder.api.core import PODS, Pod
+from korder.api.core import NODES, PODS, Pod
 from korder.api.meta import Key, ObjectMeta, key_of
 from korder.api.plan import Create, Delete, Patch, Plan, Step
 from korder.api.quantity import Quantity
@@ -21,7 +21,7 @@ from korder.api.quota import QUOTAS, Quota, QuotaSpec
 from korder.api.reserve import TICKETS, Order, Ticket
 from korder.reserve.controllers.handovers import HandOvers
 from korder.reserve.controllers.tickets import Tickets, _references
-from korder.reserve.rules.claims import handover
+from korder.reserve.rules.claims import taint
 from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.orders import orderplan
 from korder.reserve.rules.orders.accounting import Account
@@ -84,36 +84,19 @@ def knows_pods_by_name(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Tickets, "_users", users)
 
 
-def skips_the_barrier(patch: pytest.MonkeyPatch) -> None:
-    def advance(self: handover._Turn, members: list[tuple[Member, Pod]]) -> None:
-        for member, pod in members:
-            if member.standing:
-                self._end_all(member.standing)
-            else:
-                self._open(member, pod)
+def raises_no_barrier(patch: pytest.MonkeyPatch) -> None:
+    def without(plan: Plan) -> Plan:
+        stages = (tuple(s for s in stage if s.kind != NODES) for stage in plan.stages)
+        return replace(plan, stages=tuple(filter(None, stages)))
 
-    patch.setattr(handover._Turn, "advance", advance)
-
-
-def does_not_nominate(patch: pytest.MonkeyPatch) -> None:
-    def silent(step: Step) -> Step:
-        if not isinstance(step, Patch) or step.subresource != "status" or step.kind != PODS:
-            return step
-        body: Any = step.body
-        status = {
-            name: value for name, value in body["status"].items() if name != "nominatedNodeName"
-        }
-        return replace(step, body={"status": status})
-
-    tampered(patch, ["handovers"], steps(silent))
+    tampered(patch, ["handovers"], without)
 
 
 def lets_go_before_the_guardian_is_gone(patch: pytest.MonkeyPatch) -> None:
-    def begin(self: handover._Turn, members: list[tuple[Member, Pod]]) -> None:
-        for member, pod in members:
-            self._open(member, pod)
+    def vacate(self: taint._Barrier, member: Member, pod: Pod) -> None:
+        self._open(member, pod, self._token)
 
-    patch.setattr(handover._Turn, "begin", begin)
+    patch.setattr(taint._Barrier, "_vacate", vacate)
 
 
 def deletes_guardians_by_name(patch: pytest.MonkeyPatch) -> None:

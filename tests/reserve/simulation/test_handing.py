@@ -55,10 +55,10 @@ def test_a_deadline_is_not_put_off() -> None:
     [
         (nominated(), []),
         (let_go().on("node-1"), []),
-        (pod(), ["it left node node-1 while pod web was not nominated to it"]),
+        (pod(), ["it left node node-1 without a barrier for pod web"]),
         (
             nominated(node="node-2"),
-            ["it left node node-1 while pod web was not nominated to it"],
+            ["it left node node-1 without a barrier for pod web"],
         ),
     ],
     ids=["nominated", "bound before", "not nominated", "nominated elsewhere"],
@@ -66,7 +66,7 @@ def test_a_deadline_is_not_put_off() -> None:
 def test_a_guardian_goes_only_for_a_nominated_pod(
     waiting: telling.PodBuilder, told: list[str]
 ) -> None:
-    story = Story(handing.NominatedFirst())
+    story = Story(handing.ProtectedFirst())
     story.tell(claiming(), waiting, guardian().on("node-1"))
     story.lose(guardian(), by=WE)
     assert story.broken == told
@@ -74,13 +74,13 @@ def test_a_guardian_goes_only_for_a_nominated_pod(
 
 @pytest.mark.parametrize(
     ("seconds", "told"),
-    [(1, []), (60, ["it left node node-1 while pod web was not nominated to it"])],
+    [(1, []), (60, ["it left node node-1 without a barrier for pod web"])],
     ids=["a moment ago", "long ago"],
 )
 def test_a_nomination_may_have_been_taken_back_before_anybody_could_know(
     seconds: float, told: list[str]
 ) -> None:
-    story = Story(handing.NominatedFirst())
+    story = Story(handing.ProtectedFirst())
     story.tell(claiming(), nominated(), guardian().on("node-1"))
     story.tell(pod())
     story.wait(seconds)
@@ -88,8 +88,16 @@ def test_a_nomination_may_have_been_taken_back_before_anybody_could_know(
     assert story.broken == told
 
 
+def test_a_guardian_goes_behind_a_barrier() -> None:
+    story = Story(handing.ProtectedFirst())
+    barrier = a_node("node-1").tainted("korder.dev/handover", value="1")
+    story.tell(barrier, claiming(), pod(), guardian().on("node-1"))
+    story.lose(guardian(), by=WE)
+    assert story.broken == []
+
+
 def test_the_room_that_a_ticket_had_before_it_moved_is_nobodys() -> None:
-    story = Story(handing.NominatedFirst())
+    story = Story(handing.ProtectedFirst())
     moved = claiming().but({"status": {"nodeName": "node-2"}})
     story.tell(moved, pod(), guardian().on("node-1"))
     story.lose(guardian(), by=WE)

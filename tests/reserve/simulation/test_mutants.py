@@ -187,8 +187,7 @@ MUTANTS = (
         1,
         frozenset({"only-the-named-go", "claims-end", "claims-are-live", "claimed-where-held"}),
     ),
-    Mutant(mutants.skips_the_barrier, 1, frozenset({"barrier-holds"}), setup=crowd),
-    Mutant(mutants.does_not_nominate, 1, frozenset({"nominated-first"}), setup=crowd),
+    Mutant(mutants.raises_no_barrier, 1, frozenset({"protected-first"}), setup=crowd),
     Mutant(
         mutants.lets_go_before_the_guardian_is_gone, 1, frozenset({"barrier-holds"}), setup=crowd
     ),

@@ -56,7 +56,7 @@ def a_guardian(name: str = "g", node: str = "n1", place: Place = guardian.ANYWHE
 def picture(built: Builder[Ticket], *guardians: Builder[Pod], **more: Any) -> Picture:
     found = tuple(each.build() for each in guardians)
     facts = {"nodes": {"n1": N1}, "free_name": "free", **more}
-    return Picture(built.build(), Options(), found, **facts)
+    return Picture(built.build(), Options(nominate=True), found, **facts)
 
 
 def decide(built: Builder[Ticket], *guardians: Builder[Pod], **more: Any) -> Plan:

@@ -26,6 +26,7 @@ from korder.reserve.rules.tickets import guardian
 from korder.runtime.clock import Clock
 from korder.testing.builders import Builder, a_ticket
 
+promising = partial(Tickets, options=guardian.Options(nominate=True))
 SLOW: JSON = {"metadata": {"finalizers": ["example.com/slow"]}}
 
 
@@ -103,7 +104,7 @@ async def test_a_ticket_takes_its_room_back_although_others_wait_for_it_rule_10(
     clock: Clock,
 ) -> None:
     """S16 with afterUse Reserve: the returning guardian waits nominated and gets the room that a crowd wants."""
-    async with scene(clock, Tickets, nodes=1) as cluster:
+    async with scene(clock, promising, nodes=1) as cluster:
         await cluster.put(returning(a_sized_ticket("t", cpu="4")))
         held = await cluster.until(TICKETS, "t", RESERVED)
         user = await claim(cluster, "t", a_pod_on("node-1", "user", cpu="4"))
@@ -137,7 +138,7 @@ async def test_a_pod_that_takes_long_to_go_does_not_cost_its_ticket_the_room_rul
 
 async def test_a_promise_of_room_ends_with_the_time_of_its_ticket_rule_3(clock: Clock) -> None:
     """However long its pod takes to go: the ticket will be released, and nobody is to be kept off the node for it."""
-    async with scene(clock, Tickets, nodes=1) as cluster:
+    async with scene(clock, promising, nodes=1) as cluster:
         await cluster.put(returning(a_sized_ticket("t", duration="60s")))
         await claim(cluster, "t", a_pod_on("node-1", "user").but(SLOW))
         await cluster.delete(PODS, "user")
@@ -157,7 +158,7 @@ async def test_a_promise_of_room_ends_with_the_time_of_its_ticket_rule_3(clock: 
 
 
 async def test_room_that_somebody_took_is_lost_and_held_elsewhere_rule_10(clock: Clock) -> None:
-    async with scene(clock, Tickets, nodes=1) as cluster:
+    async with scene(clock, promising, nodes=1) as cluster:
         await cluster.put(returning(a_sized_ticket("t", cpu="4")))
         user = await claim(cluster, "t", a_pod_on("node-1", "user", cpu="4"))
         await cluster.end()
@@ -177,7 +178,7 @@ async def test_two_pods_that_leave_one_full_node_both_leave_their_room_to_their_
     clock: Clock,
 ) -> None:
     """Rule 10: whichever goes first, what the other's guardian is promised does not keep the first one out."""
-    async with scene(clock, Tickets, nodes=1) as cluster:
+    async with scene(clock, promising, nodes=1) as cluster:
         for name in ("a", "b"):
             await cluster.put(returning(a_sized_ticket(name, cpu="2")))
             await claim(cluster, name, a_pod_on("node-1", f"user-{name}", cpu="2").but(SLOW))
@@ -196,7 +197,7 @@ async def test_a_pod_that_ends_leaves_its_room_to_its_ticket_while_another_one_l
     clock: Clock,
 ) -> None:
     """Rule 10: also the guardian of a pod that ended by itself, which waits behind no gate."""
-    async with scene(clock, Tickets, nodes=1) as cluster:
+    async with scene(clock, promising, nodes=1) as cluster:
         users = {}
         for name in ("a", "b"):
             await cluster.put(returning(a_sized_ticket(name, cpu="2")))
@@ -214,7 +215,7 @@ async def test_a_pod_that_ends_leaves_its_room_to_its_ticket_while_another_one_l
 
 async def test_a_new_scheduler_is_told_which_room_a_ticket_takes_back_rule_10(clock: Clock) -> None:
     """K8: it learns of the nomination of a gated pod only when that pod changes."""
-    async with scene(clock, Tickets, nodes=1) as cluster:
+    async with scene(clock, promising, nodes=1) as cluster:
         await cluster.put(returning(a_sized_ticket("t")))
         await claim(cluster, "t", a_pod_on("node-1", "user").but(SLOW))
         await cluster.delete(PODS, "user")
@@ -269,7 +270,7 @@ async def held_cpu(cluster: Scene) -> list[str]:
 
 async def test_pods_share_a_reusable_ticket_and_the_rest_stays_held_s18(clock: Clock) -> None:
     """Rule 11, as far as it is the ticket's: what is left has a guardian, and a share that ends goes back."""
-    async with scene(clock, Tickets, nodes=1) as cluster:
+    async with scene(clock, promising, nodes=1) as cluster:
         await cluster.put(a_sized_ticket("t", cpu="4").but({"spec": {"allocateOnce": False}}))
         first = await share(cluster, "t", "first", "1")
         ticket = await cluster.until(TICKETS, "t", RESERVED)
@@ -293,7 +294,7 @@ async def test_pods_share_a_reusable_ticket_and_the_rest_stays_held_s18(clock: C
 
 async def test_a_share_comes_back_while_another_pod_takes_long_to_go_rule_10(clock: Clock) -> None:
     """The slow one costs neither its own ticket the room that is free, nor other tickets theirs."""
-    async with scene(clock, Tickets, nodes=1) as cluster:
+    async with scene(clock, promising, nodes=1) as cluster:
         await cluster.put(a_sized_ticket("t", cpu="2").but({"spec": {"allocateOnce": False}}))
         for name in ("quick", "slow"):
             await share(cluster, "t", name, "1")
@@ -322,7 +323,7 @@ async def test_a_share_comes_back_while_another_pod_takes_long_to_go_rule_10(clo
 
 
 async def test_a_shared_ticket_that_expires_lets_its_pods_stay_rule_3(clock: Clock) -> None:
-    async with scene(clock, Tickets, nodes=1) as cluster:
+    async with scene(clock, promising, nodes=1) as cluster:
         built = a_sized_ticket("t", cpu="2", duration="10s")
         await cluster.put(built.but({"spec": {"allocateOnce": False}}))
         pod = await share(cluster, "t", "user", "1")
@@ -338,7 +339,7 @@ async def test_a_shared_ticket_that_expires_lets_its_pods_stay_rule_3(clock: Clo
 async def test_a_shared_ticket_whose_time_is_over_still_says_how_much_of_it_is_used(
     clock: Clock,
 ) -> None:
-    async with scene(clock, Tickets, nodes=1) as cluster:
+    async with scene(clock, promising, nodes=1) as cluster:
         built = a_sized_ticket("t", cpu="2", duration="10s")
         await cluster.put(built.but({"spec": {"allocateOnce": False}}))
         first = await share(cluster, "t", "first", "1")

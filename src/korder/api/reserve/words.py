@@ -14,6 +14,9 @@ SCHEDULING_GATE = "korder.dev/ticket"
 GUARDIAN_GATE = "korder.dev/guardian"
 """Keeps a guardian from being scheduled while the room it is to take is still in use."""
 
+HANDOVER_TAINT = "korder.dev/handover"
+"""On a node, NoSchedule: room is being handed over; its value is when that began, in milliseconds since the epoch."""
+
 GUARDIAN_NAME_PREFIX = "korder-guardian-"
 GUARDIAN_PRIORITY_CLASS = "korder-guardian"
 
@@ -45,7 +48,7 @@ GUARDIAN_HASH_ANNOTATION = "korder.dev/guardian-hash"
 AVOIDED_ANNOTATION = "korder.dev/avoided-nodes"
 """On a guardian: the cordoned nodes that it was kept from when it was made."""
 OPENED_ANNOTATION = "korder.dev/opened-at"
-"""On a guardian that waited behind its gate: when that was taken off."""
+"""On a pod that waited behind a gate of ours: when that was taken off."""
 STANDING_ANNOTATION = "korder.dev/standing"
 """On a ticket, "true": at its expiry it is renewed in place."""
 TICKET_CLAIMED_ANNOTATION = "korder.dev/ticket-claimed"
@@ -87,6 +90,7 @@ class Reason(StrEnum):
 
     SCHEDULED = "Scheduled"
     LOST = "Lost"
+    HANDING_OVER = "HandingOver"
     EVICTED = "Evicted"
     PREEMPTED = "Preempted"
     GUARDIAN_FAILED = "GuardianFailed"

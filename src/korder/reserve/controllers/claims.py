@@ -12,7 +12,7 @@ from typing import NamedTuple
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import HasMetadata, Key
 from korder.api.plan import NOTHING, Patch, Plan, Step
-from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
+from korder.api.reserve import HANDOVER_TAINT, ORDERS, TICKETS, Ticket, TicketPhase
 from korder.kube.errors import ApiError
 from korder.reserve.rules.claims import claiming, claimsteps, givingback, seeking
 from korder.reserve.rules.claims.fitting import Site
@@ -198,4 +198,5 @@ def _home(obj: HasMetadata) -> Iterable[Key]:
 
 
 def _marks(node: Node) -> object:
-    return node.metadata.labels, node.spec.taints, node.spec.unschedulable
+    taints = [taint for taint in node.spec.taints if taint.key != HANDOVER_TAINT]
+    return node.metadata.labels, taints, node.spec.unschedulable

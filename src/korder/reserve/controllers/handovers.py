@@ -9,10 +9,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from korder.api import codec
-from korder.api.core import NODES, PODS, Pod
+from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import Key, OwnerReference, controller_of
 from korder.api.plan import NOTHING, Create, Delete, Plan, Step
-from korder.api.reserve import TICKETS, Ticket
+from korder.api.reserve import TICKETS, AfterUse, PodReference, Ticket, TicketPhase
 from korder.kube.errors import ApiError, NotFound, WebhookFailed
 from korder.reserve.controllers.claims import (
     BY_CLAIMANT,
@@ -26,15 +26,24 @@ from korder.reserve.controllers.claims import (
     pods_on,
 )
 from korder.reserve.controllers.schedulers import Schedulers
-from korder.reserve.rules.claims import claimsteps, givingback, handover, members, stuck
+from korder.reserve.rules.claims import (
+    claimsteps,
+    givingback,
+    handover,
+    members,
+    stuck,
+)
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.members import Member
-from korder.reserve.rules.claims.scene import Scene, Settings
-from korder.reserve.rules.tickets import guardian
+from korder.reserve.rules.claims.scene import Handover, Return, Scene, Settings
+from korder.reserve.rules.tickets import barrier, guardian, succession, ticketplan
+from korder.reserve.rules.tickets.picture import is_leaving
 from korder.runtime.manager import Manager
+from korder.runtime.store import Change
 
 GUARDED = "handovers.ticket"
 """Index of pods: guardians by the UID of their ticket."""
+_RETURNING = "handovers.returning"
 _LAST_TRIES = timedelta(seconds=20)
 """How long before its end a claim ends because a webhook does not answer; until then it is only tried again."""
 
@@ -53,16 +62,19 @@ class HandOvers:
         self._pods.add_index(GUARDED, guarded)
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
         self._tickets.add_index(HANDED_OVER, handed_over)
+        self._tickets.add_index(_RETURNING, _returning)
         self._controller = manager.controller("handovers", self._turn, refused=self._refused)
-        self._controller.follow(self._tickets, lambda ticket: map(_key, nodes_of(ticket)))
+        self._controller.follow(self._tickets, lambda ticket: map(_key, _nodes_with(ticket)))
         self._controller.follow(self._pods, self._nodes_for)
+        self._nodes.on_change(self._node_changed)
         self._schedulers.on_new(self._tell_all)
 
     async def _turn(self, key: Key, now: datetime) -> Plan:
         tickets = tuple(self._tickets.reader.where(HANDED_OVER, key.name))
-        if not tickets:
-            return NOTHING
         node = self._nodes.reader.get(Key("", key.name))
+        returning = self._returns(key.name, now)
+        if not (tickets or returning or barrier.token_of(node)):
+            return NOTHING
         site = Site(node, pods_on(key.name, self._pods.reader)) if node is not None else None
         return handover.plan(
             Scene(
@@ -72,8 +84,36 @@ class HandOvers:
                 now,
                 self._schedulers.at_work,
                 self._settings,
+                returning,
             )
         )
+
+    def _returns(self, node: str, now: datetime) -> list[Return]:
+        """The tickets that are about to take room on the node back, as far as something can be done for them."""
+        if self._settings.handover is not Handover.TAINT:
+            return []
+        found = (self._return(t, now) for t in self._tickets.reader.where(_RETURNING, node))
+        return [each for each in found if each is not None]
+
+    def _return(self, ticket: Ticket, now: datetime) -> Return | None:
+        guardians = self._pods.reader.where(GUARDED, ticket.metadata.uid)
+        waiting = [pod for pod in guardians if not pod.spec.node_name]
+        if succession.is_arriving(ticket):
+            return Return(any(pod.spec.node_name for pod in guardians), waiting)
+        users = (ticket.status.claimed_by, *ticket.status.shared_by)
+        is_left = any(self._is_leaving(each) for each in users if each is not None)
+        comes_back = bool(ticket.status.shared_by) or ticketplan.returns(ticket, now)
+        return Return(is_occupied=True, waiting=waiting) if is_left and comes_back else None
+
+    def _is_leaving(self, user: PodReference) -> bool:
+        pod = self._pods.reader.get(Key(user.namespace, user.name))
+        return pod is not None and pod.metadata.uid == user.uid and is_leaving(pod)
+
+    def _node_changed(self, change: Change[Node]) -> None:
+        """A barrier without a hand-over is lowered; one that was removed from outside is raised again."""
+        old, new = change
+        if new is not None and (barrier.token_of(new) or barrier.token_of(old)):
+            self._controller.queue.add(_key(new.metadata.name))
 
     def _refused(self, key: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
         """Ends the claim whose remainder would have had the guardian that was refused, or whose pod may not be let go, or deleted."""
@@ -131,9 +171,9 @@ class HandOvers:
         owner = ticket_of(pod)
         if owner is not None:
             ticket = self._tickets.reader.get(Key(pod.metadata.namespace, owner.name))
-            return map(_key, nodes_of(ticket)) if ticket is not None else ()
+            return map(_key, _nodes_with(ticket)) if ticket is not None else ()
         tickets = self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
-        return [_key(node) for ticket in tickets for node in nodes_of(ticket)]
+        return [_key(node) for ticket in tickets for node in _nodes_with(ticket)]
 
     def _tell_all(self) -> None:
         for ticket in self._tickets.reader.where(HANDED_OVER, EVERYWHERE):
@@ -153,6 +193,19 @@ def ticket_of(pod: Pod) -> OwnerReference | None:
     if owner is None or owner.kind != TICKETS.kind:
         return None
     return owner if owner.api_version.rpartition("/")[0] == TICKETS.group else None
+
+
+def _returning(ticket: Ticket) -> Iterable[str]:
+    """Index: the node on which a ticket may take back room that pods have or had."""
+    status = ticket.status
+    in_use = status.phase is TicketPhase.CLAIMED and ticket.spec.after_use is AfterUse.RESERVE
+    if status.node_name and (in_use or status.shared_by or succession.is_arriving(ticket)):
+        yield status.node_name
+
+
+def _nodes_with(ticket: Ticket) -> set[str]:
+    """The nodes whose hand-overs a ticket concerns."""
+    return {*nodes_of(ticket), *_returning(ticket)}
 
 
 def _key(node: str) -> Key:

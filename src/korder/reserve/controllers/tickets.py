@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
+from korder.api import noderoom
 from korder.api.core import NAMESPACES, NODES, PODS, Node, Pod
 from korder.api.meta import HasMetadata, Key, Kind, controller_of, key_of, owned_by
 from korder.api.plan import NOTHING, Create, Plan, Step
-from korder.api.reserve import TICKETS, PodReference, Ticket, TicketPhase
+from korder.api.reserve import HANDOVER_TAINT, TICKETS, PodReference, Ticket, TicketPhase
 from korder.kube.errors import ApiError, NotFound
 from korder.reserve.controllers.claims import (
     BY_NODE as PODS_BY_NODE,
@@ -25,7 +26,7 @@ from korder.reserve.controllers.claims import (
 from korder.reserve.controllers.handovers import GUARDED, guarded
 from korder.reserve.controllers.renewing import Renewing
 from korder.reserve.controllers.schedulers import Schedulers
-from korder.reserve.rules.tickets import guardian, succession, ticketplan
+from korder.reserve.rules.tickets import barrier, guardian, succession, ticketplan
 from korder.reserve.rules.tickets.guardian import Options
 from korder.reserve.rules.tickets.picture import Picture
 from korder.runtime.informer import Informer
@@ -44,6 +45,8 @@ _CATCH_UP = timedelta(seconds=1)
 """How long to wait for a cache that is behind."""
 _CORDONED = "tickets.cordoned"
 """Index of nodes: those that are to take no more pods."""
+_TAINTS = "tickets.taints"
+"""Index of nodes: by the keys of their taints, but for the hand-over barrier."""
 _AVOIDING = "tickets.avoiding"
 """Index of pods: the guardians that wait, by the nodes that were cordoned when they were made."""
 _MOST_AVOIDED = 100
@@ -73,6 +76,7 @@ class Tickets:
         self._tickets.add_index(ARRIVING, _arriving)
         self._tickets.add_index(HANDED_OVER, handed_over)
         self._nodes.add_index(_CORDONED, _is_cordoned)
+        self._nodes.add_index(_TAINTS, _taints_of)
         self._pods.add_index(GUARDED, guarded)
         self._pods.add_index(PODS_BY_NODE, by_node)
         self._pods.add_index(_PROMISED, _is_promised)
@@ -141,6 +145,8 @@ class Tickets:
             self._cordoned,
             self._is_open,
             self._barred,
+            self._taint_keys,
+            partial(self._has_room, ticket.status.node_name),
         )
         if self._tickets.reader.get(key) is not ticket:
             return Plan().wake(now)
@@ -207,6 +213,16 @@ class Tickets:
         nodes = self._nodes.reader.where(_CORDONED, "")
         return sorted(node.metadata.name for node in nodes)[:_MOST_AVOIDED]
 
+    def _taint_keys(self) -> list[str]:
+        return [str(key) for key in self._nodes.reader.values(_TAINTS)]
+
+    def _has_room(self, name: str, pod: Pod) -> bool:
+        node = self._nodes.reader.get(Key("", name))
+        if node is None or node.spec.unschedulable:
+            return False
+        room = noderoom.room_of(node, pods_on(name, self._pods.reader))
+        return not room.lacks(noderoom.demand_of(pod))
+
     def _is_open(self, name: str) -> bool:
         node = self._nodes.reader.get(Key("", name))
         return node is not None and not node.spec.unschedulable
@@ -265,9 +281,17 @@ def _is_cordoned(node: Node) -> Iterable[str]:
     return ("",) if node.spec.unschedulable else ()
 
 
+def _taints_of(node: Node) -> Iterable[str]:
+    return {taint.key for taint in node.spec.taints if taint.key != HANDOVER_TAINT}
+
+
 def _is_promised(pod: Pod) -> Iterable[str]:
     return ("",) if pod.status.nominated_node_name and guardian.is_gated(pod) else ()
 
 
 def _same(old: Node, new: Node) -> bool:
-    return old.metadata.uid == new.metadata.uid and old.spec.unschedulable == new.spec.unschedulable
+    return (
+        old.metadata.uid == new.metadata.uid
+        and old.spec.unschedulable == new.spec.unschedulable
+        and barrier.token_of(old) == barrier.token_of(new)
+    )

@@ -75,7 +75,7 @@ class _Round:
     def claim(self, match: Match) -> None:
         pod, ticket = match.pod, match.ticket
         deadline = self.now + timedelta(seconds=HAND_OVER_SECONDS)
-        step = claimsteps.claim(ticket, pod, deadline)
+        step = claimsteps.claim(ticket, pod, deadline, self.now)
         note = f"Pod {key_of(pod)} claims the room on node {ticket.status.node_name}"
         self._do(step, Notice(TICKETS, ticket, "Claiming", note, after=step))
 

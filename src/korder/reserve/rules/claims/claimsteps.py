@@ -15,16 +15,17 @@ from korder.api.core import PODS, NodeSelectorRequirement, NodeSelectorTerm, Pod
 from korder.api.meta import JSON, Key, key_of
 from korder.api.plan import Patch, PatchType, Step
 from korder.api.reserve import (
+    OPENED_ANNOTATION,
     SCHEDULING_GATE,
     TICKET_BOUND_CONDITION,
     TICKET_CLAIMED_ANNOTATION,
     TICKET_NODE_ANNOTATION,
-    TICKETS,
     ClaimReason,
+    PodReference,
     Reason,
     Ticket,
-    TicketPhase,
 )
+from korder.reserve.rules.tickets import barrier, ticketstatus
 
 _NODE_FIELD = "metadata.name"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -96,17 +97,21 @@ def lets_go(step: Step, pod: Pod) -> bool:
     return isinstance(step, Patch) and not step.subresource and step.uid == pod.metadata.uid
 
 
-def pin(pod: Pod, ticket: Ticket, node: str) -> Patch:
-    """Ties the pod to the node and takes our gate away, in one write."""
-    annotations: JSON = {
+def pin(pod: Pod, ticket: Ticket, node: str, token: str = "", now: datetime | None = None) -> Patch:
+    """Ties the pod to the node, lets it pass the barrier with this token, if any, and takes our gate away, in one write."""
+    annotations: dict[str, JSON] = {
         TICKET_CLAIMED_ANNOTATION: name_for(pod, ticket),
         TICKET_NODE_ANNOTATION: node,
     }
+    if now is not None:
+        annotations[OPENED_ANNOTATION] = instant.render(now)
     terms: list[JSON] = [codec.plain(term) for term in pinned_terms(pod, node)]
-    spec: JSON = {
+    spec: dict[str, JSON] = {
         "affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}},
         "schedulingGates": _other_gates(pod),
     }
+    if token:
+        spec["tolerations"] = barrier.tolerations_with(pod, token)
     return _change(pod, {"metadata": {"annotations": annotations}, "spec": spec})
 
 
@@ -133,29 +138,19 @@ def nominate(guardian: Pod, node: str) -> Patch:
     return Patch(PODS, key_of(guardian), body, subresource="status", uid=guardian.metadata.uid)
 
 
-def open_guardian(guardian: Pod) -> Patch:
-    """Takes a guardian's gate away."""
-    return _change(guardian, {"spec": {"schedulingGates": None}})
+def open_guardian(guardian: Pod, token: str = "") -> Patch:
+    """Takes a guardian's gate away, and lets it pass the barrier with this token, if any."""
+    spec: dict[str, JSON] = {"schedulingGates": None}
+    if token:
+        spec["tolerations"] = barrier.tolerations_with(guardian, token)
+    return _change(guardian, {"spec": spec})
 
 
-def claim(ticket: Ticket, pod: Pod, deadline: datetime) -> Patch:
+def claim(ticket: Ticket, pod: Pod, deadline: datetime, now: datetime) -> Patch:
     """Gives the ticket to the pod, if it still is as it was read."""
-    key, meta = key_of(pod), ticket.metadata
-    owner: JSON = {"namespace": key.namespace, "name": key.name, "uid": pod.metadata.uid}
-    status: JSON = {
-        "phase": TicketPhase.CLAIMING.value,
-        "claimedBy": owner,
-        "claimedPod": str(key),
-        "claimDeadline": instant.render(deadline),
-    }
-    return Patch(
-        TICKETS,
-        key_of(ticket),
-        {"status": status},
-        subresource="status",
-        uid=meta.uid,
-        resource_version=meta.resource_version,
-    )
+    meta = pod.metadata
+    owner = PodReference(namespace=meta.namespace, name=meta.name, uid=meta.uid)
+    return ticketstatus.written(ticket, ticketstatus.claiming(ticket, owner, deadline, now))
 
 
 def _change(pod: Pod, body: JSON) -> Patch:

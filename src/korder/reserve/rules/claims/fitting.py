@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 
 from korder.api import noderoom, podrequests, quantity, resources, scheduling
 from korder.api.core import Node, Pod
-from korder.api.reserve import Ticket
+from korder.api.noderoom import Demand
+from korder.api.reserve import HANDOVER_TAINT, Ticket
 from korder.api.resources import Resources
 from korder.reserve.rules.tickets import usage
 
 _SLOT = "pods"
 _NAME = "metadata.name"
+_PASSING = (HANDOVER_TAINT,)
+"""Taints that are gone when the pod comes, or that it will tolerate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def closed(pod: Pod, site: Site | None) -> str:
         return "its node is gone"
     if site.node.spec.unschedulable:
         return f"node {site.node.metadata.name} is cordoned"
-    for mismatch in scheduling.unsuited(pod.spec, site.node):
+    for mismatch in scheduling.unsuited(pod.spec, site.node, _PASSING):
         return mismatch.message
     return ""
 
@@ -95,6 +98,8 @@ def closed(pod: Pod, site: Site | None) -> str:
 def crowded(pod: Pod, site: Site, *, beside: bool) -> str:
     """Says what the pods on the node have, or will have, that this one needs; nothing if they leave it all."""
     demand = noderoom.demand_of(pod)
+    for name in overbooked(site, demand):
+        return f"needs {name}, of which the pods on node {site.node.metadata.name} request more than it has"
     if demand.ports:
         room = noderoom.room_of(site.node, (*site.pods, *site.coming))
         for port in room.taken_ports(demand):
@@ -104,6 +109,13 @@ def crowded(pod: Pod, site: Site, *, beside: bool) -> str:
             f"needs a place beside the guardian, node {site.node.metadata.name} takes no more pods"
         )
     return ""
+
+
+def overbooked(site: Site, demand: Demand) -> list[str]:
+    """What the pods on a node request more of than it has now, of what a pod needs: a guardian's place would not do for it."""
+    bound = [pod for pod in site.pods if pod.spec.node_name]
+    free = noderoom.room_of(site.node, bound).free()
+    return [name for name in demand.amounts if free.get(name, quantity.ZERO) < quantity.ZERO]
 
 
 def of_any_node(mismatch: str, node: str) -> str:

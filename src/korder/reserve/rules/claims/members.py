@@ -17,6 +17,7 @@ from korder.api.core import Pod
 from korder.api.meta import key_of
 from korder.api.reserve import (
     GUARDIAN_HASH_ANNOTATION,
+    TICKET_CLAIMED_ANNOTATION,
     ClaimReason,
     Share,
     Ticket,
@@ -161,7 +162,9 @@ def rightful(pod: Pod, tickets: Iterable[Ticket]) -> Ticket | None:
     def rank(ticket: Ticket) -> tuple[bool, bool, str]:
         status = ticket.status
         has_it = status.phase is TicketPhase.CLAIMED or any(s.uid == uid for s in status.shared_by)
-        named = told is not None and told.message.startswith(beginning(ticket))
+        named = pod.metadata.annotations.get(TICKET_CLAIMED_ANNOTATION) == claimsteps.name_for(
+            pod, ticket
+        ) or (told is not None and told.message.startswith(beginning(ticket)))
         return not has_it, not named, str(key_of(ticket))
 
     return min(tickets, key=rank, default=None)

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 from korder.api import noderoom
 from korder.api.core import Pod
@@ -13,13 +14,33 @@ from korder.reserve.rules.tickets import guardian
 from korder.reserve.rules.tickets.guardian import Options
 
 
+class Handover(StrEnum):
+    """What keeps room on a full node for a claimant between its guardian and itself."""
+
+    TAINT = "taint"
+    NOMINATE = "nominate"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the manager's flags say about hand-overs."""
 
-    nominate: bool = True
+    handover: Handover = Handover.TAINT
     recreate_stuck_pods: bool = True
     guardians: Options = field(default_factory=Options)
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """A ticket that is about to take room on the node back.
+
+    Attributes:
+        is_occupied: Whether a pod, or a guardian of another size, still has the room.
+        waiting: The guardians that are to take it.
+    """
+
+    is_occupied: bool
+    waiting: Collection[Pod] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +54,7 @@ class Scene:
     scheduler: str = ""
     """Who schedules, as far as is known; a new one has to be told of nominations again."""
     settings: Settings = field(default_factory=Settings)
+    returning: Collection[Return] = ()
 
     def room(self) -> NodeRoom:
         if self.site is None:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from korder.api import core, duration, scheduling
 from korder.api.core import Node, PodSpec, Taint, Toleration
-from korder.api.reserve import TicketSpec
+from korder.api.reserve import HANDOVER_TAINT, TicketSpec
 
 PATIENCE = timedelta(seconds=40)
 """How long a node may be not ready before its ticket goes."""
@@ -18,7 +18,7 @@ PATIENCE = timedelta(seconds=40)
 _NOT_READY = "node.kubernetes.io/not-ready"
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-_JUDGED_OTHERWISE = (_NOT_READY, _UNREACHABLE, _UNSCHEDULABLE)
+_JUDGED_OTHERWISE = (_NOT_READY, _UNREACHABLE, _UNSCHEDULABLE, HANDOVER_TAINT)
 
 
 @dataclass(frozen=True, slots=True)

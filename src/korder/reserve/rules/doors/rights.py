@@ -40,6 +40,7 @@ _EVERYWHERE: tuple[dict[str, JSON], ...] = (
     _may(("get", "list", "watch", "create", "patch", "delete"), "", "pods"),
     _may(("patch",), "", "pods/status"),
     _may(READ, "", "nodes", "namespaces"),
+    _may(("patch",), "", "nodes"),
     _may(("get", "list", "watch", "patch"), _OURS, "orders", "quotas"),
     _may(("get", "list", "watch", "create", "patch", "delete"), _OURS, "tickets"),
     _may(("patch",), _OURS, "orders/status", "tickets/status", "quotas/status"),

@@ -5,7 +5,7 @@ the namespace's own rights, so it fits the `restricted` pod security level and t
 it is bound by affinity on the node's name, in every term, and never by `spec.nodeName`: only the scheduler checks that it fits.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 import hashlib
 from itertools import count
@@ -14,7 +14,7 @@ from typing import cast
 import msgspec
 
 from korder.api import codec, core, quantity, resources
-from korder.api.core import Pod
+from korder.api.core import Pod, Toleration
 from korder.api.meta import JSON, owner_reference
 from korder.api.quantity import Quantity
 from korder.api.reserve import (
@@ -27,6 +27,7 @@ from korder.api.reserve import (
     GUARDIAN_NAME_PREFIX,
     GUARDIAN_PRIORITY_CLASS,
     GUARDIAN_ROLE,
+    HANDOVER_TAINT,
     NODE_LABEL,
     ORDER_LABEL,
     ORDER_UID_LABEL,
@@ -36,7 +37,7 @@ from korder.api.reserve import (
     TICKETS,
     Ticket,
 )
-from korder.reserve.rules.tickets import naming, usage
+from korder.reserve.rules.tickets import barrier, naming, usage
 
 GRACE_SECONDS = 1
 _NOBODY = 65535
@@ -51,6 +52,18 @@ _ALONE: Mapping[str, str] = {
     "dapr.io/enabled": "false",
 }
 """Keeps the autoscaler's hands and everybody's sidecars off."""
+_CLUSTER_TAINTS = (
+    "node.cloudprovider.kubernetes.io/uninitialized",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/network-unavailable",
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/out-of-service",
+    "node.kubernetes.io/pid-pressure",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/unschedulable",
+)
+"""Taints that Kubernetes itself puts on nodes."""
 _INHERITED = (ORDER_LABEL, ORDER_UID_LABEL, NODE_LABEL)
 
 
@@ -61,17 +74,24 @@ class Options:
     image: str = "registry.k8s.io/pause:3.10"
     pull_secrets: tuple[str, ...] = ()
     allow_system_classes: bool = False
-    nominate: bool = True
+    nominate: bool = False
     """Whether a guardian that is to take room in use asks the scheduler to keep it free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a guardian goes: to a node, if one is named, and only when its gate is taken off, if it has one; otherwise not to those it avoids."""
+    """Where a guardian goes: to a node, if one is named, and only when its gate is taken off, if it has one; otherwise not to those it avoids.
+
+    Attributes:
+        barrier: The token of the barrier that it may pass.
+        taints: The keys of all taints in the cluster, for a template that tolerates every taint.
+    """
 
     node: str = ""
     gated: bool = False
     avoided: tuple[str, ...] = ()
+    barrier: str = ""
+    taints: tuple[str, ...] = ()
 
 
 ANYWHERE = Place()
@@ -214,11 +234,12 @@ def _labels(ticket: Ticket) -> dict[str, str]:
 def _scheduling(ticket: Ticket, place: Place) -> dict[str, JSON]:
     spec = ticket.spec
     node = spec.node_name or place.node
+    tolerations = _tolerations(spec.tolerations, place)
     said: dict[str, JSON] = {
         "schedulerName": spec.scheduler_name,
         "priorityClassName": spec.priority_class_name or GUARDIAN_PRIORITY_CLASS,
         "nodeSelector": dict(spec.node_selector),
-        "tolerations": [codec.plain(each) for each in spec.tolerations],
+        "tolerations": [codec.plain(each) for each in tolerations],
         "topologySpreadConstraints": [
             codec.plain(each) for each in spec.topology_spread_constraints
         ],
@@ -232,6 +253,33 @@ def _scheduling(ticket: Ticket, place: Place) -> dict[str, JSON]:
     if place.gated:
         said["schedulingGates"] = [{"name": GUARDIAN_GATE}]
     return {name: value for name, value in said.items() if value}
+
+
+def lacks_toleration(ticket: Ticket, guardian: Pod, taints: Callable[[], Iterable[str]]) -> bool:
+    """Says whether the template tolerates every taint, and the guardian not all that are in the cluster now, or the barrier too."""
+    if not any(map(_is_unlimited, ticket.spec.tolerations)):
+        return False
+    keys = {each.key for each in guardian.spec.tolerations}
+    return "" in keys or not keys.issuperset(taints())
+
+
+def _tolerations(wanted: Iterable[Toleration], place: Place) -> Iterator[Toleration]:
+    """The template's tolerations without that of the barrier, which a guardian passes only by leave.
+
+    One that tolerates every taint is written out: the cluster's own taints, and those that are on some node now.
+    """
+    for each in wanted:
+        if _is_unlimited(each):
+            for key in sorted({*_CLUSTER_TAINTS, *place.taints} - {HANDOVER_TAINT}):
+                yield msgspec.structs.replace(each, key=key)
+        elif each.key != HANDOVER_TAINT:
+            yield each
+    if place.barrier:
+        yield barrier.toleration(place.barrier)
+
+
+def _is_unlimited(toleration: Toleration) -> bool:
+    return not toleration.key and toleration.operator == "Exists"
 
 
 def _resources(ticket: Ticket, amounts: Mapping[str, Quantity]) -> dict[str, JSON]:

@@ -173,7 +173,9 @@ def _swap(picture: Picture, bound: Sequence[Pod], left: Amounts, now: datetime) 
     """Replaces guardians of the wrong size: the right one waits nominated, and only then the wrong ones go."""
     home = bound[0].spec.node_name
     plan = succession.prepare(picture, left, Place(home, gated=True), now)
-    return plan if plan.stages or picture.node_is_crowded else picture.dismissal(bound, now)
+    if plan.stages or not succession.is_protected(picture, left, home):
+        return plan
+    return picture.dismissal(bound, now)
 
 
 def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
@@ -200,7 +202,8 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
     why, patient_until = unschedulable(pod), _patient_until(pod)
     if not why and patient_until is not None and now >= patient_until:
         why = f"scheduler {ticket.spec.scheduler_name} has said nothing about {pod.metadata.name}"
-    if not why:
+    is_early = patient_until is not None and now < patient_until
+    if not why or (home and is_early and picture.has_room(pod)):
         return plan.wake(patient_until)
     unplaced = ticketstatus.unplaced(ticket, why, now, cordoned=picture.is_closed(home))
     return ticketstatus.report(ticket, unplaced)

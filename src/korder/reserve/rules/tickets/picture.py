@@ -15,7 +15,8 @@ from korder.api.core import PODS, Node, Pod
 from korder.api.meta import key_of
 from korder.api.plan import Delete, Plan
 from korder.api.reserve import PodReference, Reason, Share, Ticket
-from korder.reserve.rules.tickets.guardian import Options, avoided
+from korder.reserve.rules.tickets import barrier
+from korder.reserve.rules.tickets.guardian import Options, avoided, lacks_toleration
 
 FORCE_AFTER = timedelta(seconds=30)
 """How long after its grace a guardian may take to go, before it is taken for one on a dead node (K12)."""
@@ -53,6 +54,8 @@ class Picture:
         scheduler: Who schedules, as far as is known; a new one has to be told of nominations again.
         cordoned: Lists the nodes that are to take no more pods.
         is_open: Says whether there is a node of that name, and it takes pods.
+        taints: Lists the keys of all taints in the cluster.
+        has_room: Says whether the ticket's node has room for a guardian now.
         barred: Says why a standing ticket may not be held for another term; empty if it may.
     """
 
@@ -70,11 +73,18 @@ class Picture:
     cordoned: Callable[[], Iterable[str]] = tuple
     is_open: Callable[[str], bool] = lambda _: False
     barred: Callable[[Ticket, datetime], str] = lambda _, __: ""
+    taints: Callable[[], Iterable[str]] = tuple
+    has_room: Callable[[Pod], bool] = lambda _: False
 
     @property
     def node_is_crowded(self) -> bool:
         """Whether others are about to take room on the ticket's node, so that nobody can be promised any."""
         return self.node_is_busy or self.node_is_awaited
+
+    @property
+    def barrier(self) -> str:
+        """The token of the barrier on the ticket's node; empty if there is none."""
+        return barrier.token_of(self.nodes.get(self.ticket.status.node_name))
 
     @property
     def live(self) -> tuple[Pod, ...]:
@@ -112,8 +122,10 @@ class Picture:
         return found is not None and found.spec.unschedulable
 
     def is_outdated(self, guardian: Pod) -> bool:
-        """Says whether a guardian that waits is kept from a node which was cordoned and is open again."""
-        return any(map(self.is_open, avoided(guardian)))
+        """Says whether a guardian that waits is kept from a node which is open to its ticket by now."""
+        if any(map(self.is_open, avoided(guardian))):
+            return True
+        return not guardian.spec.node_name and lacks_toleration(self.ticket, guardian, self.taints)
 
     def user(self, reference: PodReference | None) -> Pod | None:
         """The pod that uses the ticket, unless it has ended."""

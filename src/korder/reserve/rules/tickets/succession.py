@@ -22,7 +22,7 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules.tickets import guardian, usage
+from korder.reserve.rules.tickets import barrier, guardian, usage
 from korder.reserve.rules.tickets.guardian import Place
 from korder.reserve.rules.tickets.picture import Picture
 
@@ -37,7 +37,7 @@ def prepare(picture: Picture, amounts: Amounts, place: Place, now: datetime) -> 
 
     Not while others are about to take room there: what is nominated counts besides what still stands, and they would not fit.
     """
-    if picture.node_is_crowded:
+    if picture.options.nominate and picture.node_is_crowded:
         return Plan().wake(now + PATIENCE)
     waiting = [pod for pod in picture.live if not pod.spec.node_name]
     fit = [pod for pod in waiting if fits(picture, pod, amounts, place.node)]
@@ -47,6 +47,18 @@ def prepare(picture: Picture, amounts: Amounts, place: Place, now: datetime) -> 
     if picture.options.nominate and guardian.is_gated(fit[0]) and not known:
         return Plan().then(_nomination(fit[0], place.node, picture.scheduler, now))
     return picture.dismissal([pod for pod in waiting if pod is not fit[0]], now)
+
+
+def is_protected(picture: Picture, amounts: Amounts, node: str) -> bool:
+    """Says whether room that is vacated on the node is kept for the guardian that waits for it."""
+    if picture.options.nominate:
+        return not picture.node_is_crowded
+    waiting = (pod for pod in picture.live if not pod.spec.node_name)
+    return bool(picture.barrier) and any(
+        barrier.tolerates(pod, picture.barrier)
+        for pod in waiting
+        if fits(picture, pod, amounts, node)
+    )
 
 
 def differences(picture: Picture, pod: Pod, amounts: Amounts) -> list[str]:
@@ -83,6 +95,7 @@ def creation(picture: Picture, amounts: Amounts, place: Place) -> tuple[Create, 
     spec = picture.ticket.spec
     if scheduling.tolerates_cordon(spec.tolerations) and not (place.node or spec.node_name):
         place = replace(place, avoided=tuple(picture.cordoned()))
+    place = replace(place, barrier=picture.barrier, taints=tuple(picture.taints()))
     made = guardian.body(picture.ticket, picture.free_name, picture.options, amounts, place)
     return (Create(PODS, made),)
 

@@ -15,7 +15,15 @@ from korder.api.conditions import Condition, Status
 from korder.api.core import Pod
 from korder.api.meta import JSON, key_of
 from korder.api.plan import EventType, Notice, Patch, Plan
-from korder.api.reserve import TICKETS, Reason, Ticket, TicketCondition, TicketPhase, TicketStatus
+from korder.api.reserve import (
+    TICKETS,
+    PodReference,
+    Reason,
+    Ticket,
+    TicketCondition,
+    TicketPhase,
+    TicketStatus,
+)
 from korder.reserve.rules.tickets import clockwork, usage
 
 _BAD = frozenset(
@@ -121,6 +129,24 @@ def is_held_ahead(ticket: Ticket) -> bool:
     return status.phase is TicketPhase.PENDING and bool(status.guardian_pod)
 
 
+def claiming(
+    ticket: Ticket, owner: PodReference, deadline: datetime, now: datetime
+) -> TicketStatus:
+    """A pod has claimed the room and its guardian makes way for it."""
+    pod = f"{owner.namespace}/{owner.name}"
+    return _changed(
+        ticket,
+        now,
+        (Status.FALSE, Status.FALSE),
+        phase=TicketPhase.CLAIMING,
+        reason=Reason.HANDING_OVER,
+        message=f"The room on node {ticket.status.node_name} is handed over to pod {pod}.",
+        claimed_by=owner,
+        claimed_pod=pod,
+        claim_deadline=clockwork.cut_off(deadline),
+    )
+
+
 def in_use(ticket: Ticket, message: str, rate: str, now: datetime) -> TicketStatus:
     """Pods have all the room that can be had."""
     return _changed(
@@ -167,16 +193,7 @@ def report(ticket: Ticket, status: TicketStatus) -> Plan:
     old = ticket.status
     if status == old:
         return Plan()
-    meta = ticket.metadata
-    body: JSON = {"status": _difference(old, status)}
-    patch = Patch(
-        TICKETS,
-        key_of(ticket),
-        body,
-        subresource="status",
-        uid=meta.uid,
-        resource_version=meta.resource_version,
-    )
+    patch = written(ticket, status)
     plan = Plan().then(patch)
     if (old.phase, old.reason) != (status.phase, status.reason):
         bad = EventType.WARNING if status.reason in _BAD else EventType.NORMAL
@@ -187,6 +204,19 @@ def report(ticket: Ticket, status: TicketStatus) -> Plan:
         told = "Renewed" if clockwork.is_standing(ticket) else "Rescheduled"
         return plan.tell(Notice(TICKETS, ticket, told, f"held until {until}", after=patch))
     return plan
+
+
+def written(ticket: Ticket, status: TicketStatus) -> Patch:
+    """Writes what is new in a status, if the ticket still is as it was read."""
+    meta = ticket.metadata
+    return Patch(
+        TICKETS,
+        key_of(ticket),
+        {"status": _difference(ticket.status, status)},
+        subresource="status",
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+    )
 
 
 def _headline(status: TicketStatus) -> str:

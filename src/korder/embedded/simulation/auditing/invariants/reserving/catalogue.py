@@ -29,7 +29,7 @@ def reserving(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
         guarding.ClaimsAreLive(tolerance),
         handing.ClaimsEnd(tolerance),
         handing.DeadlinesStand(),
-        handing.NominatedFirst(tolerance),
+        handing.ProtectedFirst(tolerance),
         handing.BarrierHolds(tolerance),
         handing.ClaimedWhereHeld(tolerance),
         timing.TicketsExpire(tolerance),

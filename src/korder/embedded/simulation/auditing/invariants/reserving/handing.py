@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from korder.api import noderoom
-from korder.api.core import NODES, PODS, Pod
+from korder.api.core import NODES, PODS, Node, Pod
+from korder.api.meta import Key
 from korder.api.noderoom import Demand
-from korder.api.reserve import TICKETS, Ticket, TicketPhase
+from korder.api.reserve import HANDOVER_TAINT, TICKETS, Ticket, TicketPhase
 from korder.embedded.simulation.auditing.invariant import (
     CALM,
     Broken,
@@ -63,27 +64,25 @@ class DeadlinesStand(Invariant):
             yield Broken(f"its deadline moved from {was} to {now}", (subject_of(change),))
 
 
-class NominatedFirst(Invariant):
-    """The scheduler keeps the gap for whom it knows to be nominated; a pod that has a node or is ending needs no gap.
+class ProtectedFirst(Invariant):
+    """The scheduler keeps the gap behind a barrier, or for a nominated pod; a pod that is bound or terminates needs no gap.
 
-    For somebody more urgent it takes a nomination back, which nobody may have known yet. What is left on a node from which a ticket moved is
-    in nobody's way.
+    A barrier may be removed and a nomination withdrawn from outside, which takes a moment to be seen. Room on a node from which a
+    ticket has moved is not handed over.
     """
 
-    name = "nominated-first"
-    promise = "A guardian goes for the sake of a pod only when the pod is nominated to its node."
-    resources = (PODS,)
+    name = "protected-first"
+    promise = "A guardian makes way for a pod only behind a barrier on its node, or if the pod is nominated to it."
+    resources = (PODS, NODES)
     reads = (TICKETS,)
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
         self._nominated: Recent[str, str] = Recent(tolerance.stale)
+        self._barriers: Recent[str, str] = Recent(tolerance.stale)
 
     def check(self, change: Change, view: View) -> Iterable[Finding]:
+        self._note(change, view)
         was, now = view.both(PODS)
-        if was is not None and now is not None:
-            place = was.status.nominated_node_name
-            if place and place != now.status.nominated_node_name:
-                self._nominated.ended(now.metadata.uid, place, change.at)
         if was is None or not signs.is_guardian(was) or not signs.holds(was):
             return
         if not signs.is_ours(change) or (now is not None and not signs.is_going(now)):
@@ -97,10 +96,28 @@ class NominatedFirst(Invariant):
         pod = signs.pod_of(claim.uid, view) if claim is not None else None
         if pod is None or not signs.lives(pod) or pod.spec.node_name:
             return
+        place = was.spec.node_name
+        node = view.of(NODES).get(Key("", place))
+        if _has_barrier(node) or any(self._barriers.of(place, change.at)):
+            return
         known = {pod.status.nominated_node_name, *self._nominated.of(pod.metadata.uid, change.at)}
-        if was.spec.node_name not in known:
-            told = f"it left node {was.spec.node_name} while pod {pod.metadata.name} was not nominated to it"
+        if place not in known:
+            told = f"it left node {place} without a barrier for pod {pod.metadata.name}"
             yield Broken(told, (subject_of(change), signs.about_pod(pod), signs.about(ticket)))
+
+    def _note(self, change: Change, view: View) -> None:
+        """Keeps what has just ended: a barrier, a nomination."""
+        before, after = view.both(NODES)
+        if before is not None and _has_barrier(before) and not _has_barrier(after):
+            self._barriers.ended(before.metadata.name, before.metadata.uid, change.at)
+        was, now = view.both(PODS)
+        place = was.status.nominated_node_name if was is not None else ""
+        if place and now is not None and place != now.status.nominated_node_name:
+            self._nominated.ended(now.metadata.uid, place, change.at)
+
+
+def _has_barrier(node: Node | None) -> bool:
+    return node is not None and any(taint.key == HANDOVER_TAINT for taint in node.spec.taints)
 
 
 class BarrierHolds(Invariant):

@@ -29,9 +29,10 @@ _JUDGED_APART = frozenset(
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
         "node.kubernetes.io/unschedulable",
+        "korder.dev/handover",
     }
 )
-"""Rule 17: these are judged as Ready and cordon."""
+"""Rule 17: these are judged as Ready and cordon; a hand-over is over soon."""
 
 
 def _about(order: Order) -> Subject:
