@@ -85,7 +85,8 @@ def _held(picture: Picture, left: Amounts, now: datetime) -> Plan:
     altered = [pod for pod in bound if succession.is_altered(picture, pod, left)]
     if altered:
         return _altered(picture, altered[0], left, now)
-    if picture.ticket.status.phase is TicketPhase.RESERVED:
+    ticket = picture.ticket
+    if ticket.status.phase is TicketPhase.RESERVED or ticketstatus.is_held_ahead(ticket):
         return _loss(picture, bound, now)
     if bound:
         return _swap(picture, bound, left, now)
@@ -97,7 +98,9 @@ def _guarded(picture: Picture, chosen: Pod, now: datetime) -> Plan:
     ticket = picture.ticket
     start = clockwork.opens_at(ticket)
     if start is not None and now < start:
-        return _not_yet(picture, now).wake(start)
+        home = ticket.status.node_name if ticket.status.shared_by else ""
+        status = ticketstatus.held_ahead(ticket, chosen, start, now, home=home)
+        return ticketstatus.report(ticket, status).wake(start)
     cordoned = picture.is_cordoned(chosen)
     reason, message = Reason.HELD, f"guardian {chosen.metadata.name} holds the room"
     if cordoned:
@@ -248,14 +251,13 @@ def _refusal(picture: Picture, message: str, now: datetime) -> Plan:
 
 
 def _not_yet(picture: Picture, now: datetime) -> Plan:
-    """The time of the ticket has not come; a guardian may be there by its lead time."""
+    """The time of the ticket has not come, nor that of its guardian."""
     ticket = picture.ticket
-    start, due = clockwork.opens_at(ticket), clockwork.guardian_due(ticket)
+    start = clockwork.opens_at(ticket)
     said = f"starts at {instant.render(start)}" if start is not None else ""
     home = ticket.status.node_name if ticket.status.shared_by else ""
     status = ticketstatus.pending(ticket, Reason.SCHEDULED, said, now, home=home)
-    too_early = due is not None and now < due
-    if status != ticket.status or not too_early:
+    if status != ticket.status:
         return ticketstatus.report(ticket, status)
     return picture.dismissal(picture.guardians, now)
 
