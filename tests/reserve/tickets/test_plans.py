@@ -20,7 +20,7 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules.tickets import guardian, ticketplan, usage
+from korder.reserve.rules.tickets import guardian, succession, ticketplan, usage
 from korder.reserve.rules.tickets.guardian import Options, Place
 from korder.reserve.rules.tickets.picture import FORCE_AFTER, Picture
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
@@ -566,3 +566,29 @@ def test_a_guardian_that_is_lost_in_the_lead_time_is_reported_before_another_is_
     assert judged(status, "GuardianReady")[0] == "False"
     (made,) = steps(decide(in_lead_time(**{**held, **status})))
     assert isinstance(made, Create)
+
+
+def test_a_refused_guardian_of_a_ticket_that_returns_is_looked_at_again_soon_while_its_node_has_room() -> (
+    None
+):
+    """The pod that took the room may be seen a moment later, and nothing else tells of it."""
+    home = Place("n1")
+    refused = a_guardian(node="", place=home).but(
+        {
+            "metadata": {"creationTimestamp": instant.render(NOW)},
+            "status": {
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": "Unschedulable",
+                        "message": "full",
+                    }
+                ]
+            },
+        }
+    )
+    back = a_known_ticket("Pending", reason="Returning", nodeName="n1")
+    plan = decide(back, refused, has_room=lambda _: True)
+    assert (plan.stages, plan.wake_at) == ((), NOW + succession.PATIENCE)
+    assert status_in(decide(back, refused))["reason"] == "Lost"

@@ -222,8 +222,10 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
     if not why and patient_until is not None and now >= patient_until:
         why = f"scheduler {ticket.spec.scheduler_name} has said nothing about {pod.metadata.name}"
     is_early = patient_until is not None and now < patient_until
-    if not why or (home and is_early and picture.has_room(pod)):
+    if not why:
         return plan.wake(patient_until)
+    if home and is_early and picture.has_room(pod):
+        return plan.wake(now + succession.PATIENCE)
     unplaced = ticketstatus.unplaced(ticket, why, now, cordoned=picture.is_closed(home))
     return ticketstatus.report(ticket, unplaced)
 
