@@ -135,7 +135,7 @@ def test_orders_can_be_scaled():
     ("kind", "headers"),
     [
         ("Order", ["Strategy", "Desired", "Current", "Available", "Claimed", "Ready", "Age"]),
-        ("Ticket", ["Phase", "Reason", "Node", "Claimed-By", "Expiration", "Age"]),
+        ("Ticket", ["Phase", "Reason", "CPU", "Memory", "Node", "Claimed-By", "Expiration", "Age"]),
         ("Resource", ["LOCKED BY", "LOCKED UNTIL", "INSTANCES", "RUNNING", "STATUS"]),
         ("Booking", ["START", "END", "STATUS"]),
         ("BookingScheduler", ["SCHEDULE", "DURATION", "NEXT"]),

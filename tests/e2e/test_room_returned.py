@@ -5,7 +5,7 @@ that take minutes.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -168,16 +168,22 @@ async def test_an_order_that_always_refills_keeps_its_capacity_when_tickets_expi
             brief: JSON = {"spec": {"duration": "8s"}}
             strategy: JSON = {"type": "OneTime", "refreshPolicy": "Always"}
             await stage.put(stage.order("pool", 4, template=brief, strategy=strategy))
-            first = {t.metadata.uid for t in await stage.counted(Reserved=4)}
+            first = await stage.counted(Reserved=4)
             await compete(stage, priority, 4)
-            until = seconds_now() + 15
-            while seconds_now() < until:
-                uids = {t.metadata.uid for t in await held(stage)}
-                if len(uids) == 4 and not uids & first:
-                    break
-                await asyncio.sleep(LOOK)
+            await renewed(stage, first, within=15)
             await count_returned(stage, figures, 4)
     figures.check()
+
+
+async def renewed(stage: Stage, before: Sequence[Ticket], within: float) -> None:
+    """Waits until as many tickets hold capacity, all of them for a later term."""
+    last = max(t.status.activation_time for t in before if t.status.activation_time)
+    until = seconds_now() + within
+    while seconds_now() < until:
+        begun = [t.status.activation_time for t in await held(stage)]
+        if len(begun) == len(before) and all(at is not None and at > last for at in begun):
+            return
+        await asyncio.sleep(LOOK)
 
 
 @pytest.mark.skipif(not FULL_RUN, reason="firings come once a minute")
@@ -198,13 +204,8 @@ async def test_a_pool_whose_tickets_last_from_firing_to_firing_has_no_gap(
             "leadTime": lead,
         }
         await stage.put(stage.order("pool", 4, template=brief, strategy=strategy))
-        first = {t.metadata.uid for t in await stage.counted(Reserved=4)}
-        until = seconds_now() + 150
-        while seconds_now() < until:
-            there = await held(stage)
-            if len(there) == 4 and not first & {t.metadata.uid for t in there}:
-                break
-            await asyncio.sleep(LOOK)
+        first = await stage.counted(Reserved=4)
+        await renewed(stage, first, within=150)
         await compete(stage, 0, 4)
         await asyncio.sleep(60 * ROUNDS + 5)
         await count_returned(stage, figures, 4)

@@ -126,9 +126,19 @@ async def test_what_people_see_of_a_life(
 
 async def columns_tell(plane: ControlPlane) -> None:
     header, *rows = [r.split() for r in (await plane.kubectl("get", "tickets")).splitlines()]
-    assert header == ["NAME", "PHASE", "REASON", "NODE", "CLAIMED-BY", "EXPIRATION", "AGE"]
+    assert header == [
+        "NAME",
+        "PHASE",
+        "REASON",
+        "CPU",
+        "MEMORY",
+        "NODE",
+        "CLAIMED-BY",
+        "EXPIRATION",
+        "AGE",
+    ]
     (claimed,) = [row for row in rows if row[1] == "Claimed"]
-    assert claimed[2:5] == ["InUse", "node-1", "default/a"]
+    assert claimed[2:7] == ["InUse", "1", "1Gi", "node-1", "default/a"]
 
 
 async def explanations_tell(plane: ControlPlane, config: str) -> None:

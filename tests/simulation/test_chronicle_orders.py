@@ -17,7 +17,7 @@ BaseHistory, NO_ROOM, at = (_HISTORY[name] for name in ("History", "NO_ROOM", "a
 BATCH = Name("Order", "default", "batch")
 SETTLED: dict[str, JSON] = {"type": "Progressing", "status": "False", "reason": "Settled"}
 WORKING: dict[str, JSON] = {"type": "Progressing", "status": "True", "reason": "Working"}
-CLOSED: dict[str, JSON] = {"type": "Ready", "status": "False", "reason": "BetweenWindows"}
+CLOSED: dict[str, JSON] = {"type": "Ready", "status": "True", "reason": "BetweenWindows"}
 
 
 class History(BaseHistory):  # type: ignore[misc, valid-type]  the class of a file that is no module

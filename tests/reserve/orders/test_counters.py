@@ -12,6 +12,54 @@ def ready(desk: Desk) -> tuple[str, str]:
     return found.status.value, found.message
 
 
+def reason(desk: Desk) -> str:
+    return next(each.reason for each in desk.order.status.conditions if each.type == "Ready")
+
+
+def test_an_order_without_a_free_ticket_says_that_all_are_in_use() -> None:
+    """Ready=True: each ticket holds its room for its pod, and the policy wants no others."""
+    strategy: JSON = {"type": "OneTime", "refreshPolicy": "Never"}
+    desk = Desk(an_order("o", 4).but({"spec": {"strategy": strategy}}))
+    desk.settle()
+    assert (reason(desk), *ready(desk)) == ("AllHeld", "True", "4 of 4 tickets can be claimed.")
+    desk.become("o-0", TicketPhase.CLAIMED)
+    desk.settle()
+    told = "3 of 4 tickets can be claimed, 1 is in use."
+    assert (reason(desk), *ready(desk)) == ("AllHeld", "True", told)
+    for name in ("o-1", "o-2"):
+        desk.become(name, TicketPhase.CLAIMED)
+    desk.become("o-3", TicketPhase.CLAIMING)
+    desk.settle()
+    told = "0 of 4 tickets can be claimed, 3 are in use, 1 is being handed over."
+    assert (reason(desk), *ready(desk)) == ("AllInUse", "True", told)
+    desk.become("o-3", TicketPhase.CLAIMED)
+    desk.settle()
+    told = "0 of 4 tickets can be claimed, 4 are in use."
+    assert (reason(desk), *ready(desk)) == ("AllInUse", "True", told)
+
+
+def test_an_order_that_refills_waits_for_tickets_while_all_are_in_use() -> None:
+    desk = Desk(an_order("o", 2))
+    desk.settle()
+    for name in desk.free:
+        desk.become(name, TicketPhase.CLAIMED)
+    desk.settle(hold=False)
+    assert (reason(desk), *ready(desk)) == ("TicketsWait", "False", "0 of 2 tickets can be claimed")
+    desk.settle()
+    told = "2 of 2 tickets can be claimed, 2 are in use."
+    assert (reason(desk), *ready(desk)) == ("AllHeld", "True", told)
+
+
+def test_every_node_of_daemon_set_mode_may_be_in_use() -> None:
+    desk = Desk(an_order("o").but({"spec": {"daemonSet": True}}))
+    desk.nodes = {"n0": a_node("n0")}
+    desk.settle()
+    desk.become("o-n0", TicketPhase.CLAIMED)
+    desk.settle()
+    told = "0 of 1 tickets can be claimed, 1 is in use."
+    assert (reason(desk), *ready(desk)) == ("AllInUse", "True", told)
+
+
 def test_a_held_ticket_that_cannot_be_claimed_is_not_available() -> None:
     """Rule 12: its node is cordoned."""
     desk = Desk(an_order("o", 2))

@@ -5,6 +5,7 @@ from datetime import timedelta
 from hypothesis import given, settings, strategies as st
 import pytest
 from tests.reserve.orders.desk import START, Desk
+from tests.reserve.orders.windowed import hold_ahead
 
 from korder.api import instant
 from korder.api.meta import JSON
@@ -265,7 +266,7 @@ def test_scheduled_tickets_live_for_their_window() -> None:
         desk.become(name, TicketPhase.EXPIRED)
     desk.settle()
     assert desk.free == []
-    assert condition(desk, "Ready")[:2] == ("False", "BetweenWindows")
+    assert condition(desk, "Ready")[:2] == ("True", "BetweenWindows")
     assert desk.wake_at == START.replace(hour=1, second=0)
     desk.at("01:00")
     desk.settle()
@@ -415,17 +416,16 @@ def guarded_ahead(desk: Desk) -> None:
     for _ in range(10):
         if not desk.turn():
             return
-        for name in desk.names(TicketPhase.PENDING):
-            desk.become(name, TicketPhase.PENDING, reason="Scheduled")
+        hold_ahead(desk)
     raise AssertionError("it never comes to rest")
 
 
 def test_before_its_window_opens_an_order_waits_for_that_and_not_for_tickets() -> None:
     desk = a_window_to_come(2)
     assert condition(desk, "Ready") == (
-        "False",
+        "True",
         "BetweenWindows",
-        "the next window opens at 2026-01-05T06:00:00Z",
+        "The next window opens at 2026-01-05T06:00:00Z; 2 of 2 tickets hold their room ahead of it.",
     )
     assert desk.order.status.desired_replicas == 2
     desk.at("06:00")

@@ -110,11 +110,13 @@ def test_an_order_is_complete_when_all_tickets_have_ended_and_none_can_come(poli
     desk.settle()
     conditions = {each.type: each.status.value for each in desk.order.status.conditions}
     assert conditions == {
-        "Ready": "False",
+        "Ready": "True",
         "Progressing": "False",
         "Failure": "False",
         "Complete": "True",
     }
+    ready = next(each for each in desk.order.status.conditions if each.type == "Ready")
+    assert (ready.reason, ready.message) == ("Complete", "All tickets have ended.")
 
 
 def test_a_ticket_that_comes_back_after_use_undoes_its_claim() -> None:
@@ -202,9 +204,12 @@ def test_an_order_whose_time_is_over_says_that_nothing_was_made() -> None:
     told = {each.type: (each.status, each.message) for each in desk.order.status.conditions}
     assert told["Complete"] == (
         "True",
-        "its time was over before a ticket was made and none will come",
+        "The time of the order was over before a ticket was created; no ticket will follow.",
     )
-    assert told["Ready"] == ("False", "its time was over before a ticket was made")
+    assert told["Ready"] == (
+        "False",
+        "The time of the order was over before a ticket was created.",
+    )
 
 
 @pytest.mark.parametrize(("policy", "made"), [("Never", 2), ("OnClaim", 2), ("Always", 4)])

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from tests.reserve.orders.desk import START, Desk
-from tests.reserve.orders.windowed import a_desk, told, windows
+from tests.reserve.orders.windowed import a_desk, hold_ahead, told, windows
 
 from korder.api.meta import JSON
 from korder.api.reserve import SCHEDULED_TIME_ANNOTATION, TicketPhase
@@ -100,8 +100,10 @@ def test_an_order_is_as_ready_as_the_windows_that_are_open() -> None:
     for name in desk.names(TicketPhase.RESERVED):
         desk.become(name, TicketPhase.EXPIRED)
     desk.settle(hold=False)
-    soon = "the next window opens at 2026-01-05T01:00:00Z"
-    assert ready(desk) == ("False", "BetweenWindows", soon)
+    assert ready(desk)[:2] == ("False", "TicketsWait")
+    hold_ahead(desk)
+    desk.settle(hold=False)
+    assert ready(desk)[:2] == ("True", "BetweenWindows")
     desk.at("01:00")
     desk.settle(hold=False)
     assert ready(desk)[:2] == ("False", "TicketsWait")
@@ -109,11 +111,78 @@ def test_an_order_is_as_ready_as_the_windows_that_are_open() -> None:
     assert ready(desk)[0] == "True"
 
 
+def test_between_windows_nothing_is_wrong() -> None:
+    """`kubectl wait` and alarms look at Ready: an order that has nothing to hold lacks nothing."""
+    desk = a_desk("0 * * * *", "30m")
+    desk.settle()
+    desk.at("00:30")
+    for name in desk.free:
+        desk.become(name, TicketPhase.EXPIRED)
+    desk.settle()
+    soon = "The next window opens at 2026-01-05T01:00:00Z."
+    assert ready(desk) == ("True", "BetweenWindows", soon)
+
+
+def test_an_order_in_its_lead_time_counts_the_guardians_that_hold_room() -> None:
+    desk = a_desk("0 6 * * *", "30m", leadTime="1h")
+    desk.at("05:00")
+    desk.settle(hold=False)
+    assert ready(desk) == (
+        "False",
+        "TicketsWait",
+        "The next window opens at 2026-01-05T06:00:00Z; 0 of 2 tickets hold their room ahead of it.",
+    )
+    assert desk.order.status.unavailable_replicas == 2
+    hold_ahead(desk)
+    desk.settle(hold=False)
+    assert ready(desk) == (
+        "True",
+        "BetweenWindows",
+        "The next window opens at 2026-01-05T06:00:00Z; 2 of 2 tickets hold their room ahead of it.",
+    )
+    assert desk.order.status.unavailable_replicas == 0
+    assert desk.order.status.available_replicas == 0
+
+
+def test_a_ticket_without_room_in_the_lead_time_makes_its_order_not_ready() -> None:
+    desk = a_desk("0 6 * * *", "30m", leadTime="1h")
+    desk.at("05:00")
+    desk.settle(hold=False)
+    first, second = desk.free
+    hold_ahead(desk, first)
+    desk.become(
+        second, TicketPhase.PENDING, reason="Unschedulable", message="0/3 nodes are available."
+    )
+    desk.settle(hold=False)
+    status, reason, message = ready(desk)
+    assert (status, reason) == ("False", "TicketsWait")
+    assert message == (
+        "The next window opens at 2026-01-05T06:00:00Z; 1 of 2 tickets hold their room ahead of it;"
+        f" {second} waits: 0/3 nodes are available."
+    )
+
+
+def test_an_open_window_is_ready_and_says_that_the_next_one_lacks_room() -> None:
+    desk = a_desk("0 * * * *", "30m", leadTime="45m")
+    desk.settle()
+    desk.at("00:15")
+    desk.settle(hold=False)
+    for name in desk.names(TicketPhase.PENDING):
+        desk.become(name, TicketPhase.PENDING, reason="Unschedulable", message="no room.")
+    desk.settle(hold=False)
+    status, reason, message = ready(desk)
+    assert (status, reason) == ("True", "AllHeld")
+    assert message == (
+        "2 of 2 tickets can be claimed; the next window opens at 2026-01-05T01:00:00Z;"
+        " 0 of 2 tickets hold their room ahead of it; o-202601050100-2 waits: no room."
+    )
+
+
 def test_a_paused_order_promises_no_window() -> None:
     desk = a_desk("0 * * * *", "30m")
     desk.edit({"paused": True})
     desk.settle()
-    assert ready(desk) == ("False", "BetweenWindows", "no window opens while the order is paused")
+    assert ready(desk) == ("False", "Paused", "No window opens while the order is paused.")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from datetime import datetime
 from tests.reserve.orders.desk import Desk
 
 from korder.api.meta import JSON
+from korder.api.reserve import TicketPhase
 from korder.testing.builders import an_order
 
 
@@ -30,3 +31,9 @@ def starts(desk: Desk, name: str) -> datetime:
 def windows(desk: Desk) -> list[str]:
     """The windows that have tickets, by their time of day."""
     return [f"{start:%H:%M}" for start in sorted({starts(desk, name) for name in desk.free})]
+
+
+def hold_ahead(desk: Desk, *names: str) -> None:
+    """Guardians hold the room of tickets whose time has not come."""
+    for name in names or desk.names(TicketPhase.PENDING):
+        desk.become(name, TicketPhase.PENDING, reason="Scheduled", guardianPod=f"default/{name}-g")

@@ -83,6 +83,9 @@ def test_each_ticket_that_is_asked_for_gets_its_own_verdict():
         a_held("small", cpu="500m"),
         a_held("taken", phase="Claimed", claimedPod="default/other"),
         a_held("waits", phase="Pending", reason="Unschedulable", node=""),
+        a_held("early", phase="Pending", reason="Scheduled", node="", guardianPod="default/g").but(
+            {"spec": {"startTime": instant.render(NOW + timedelta(minutes=5))}}
+        ),
         a_held("theirs").but({"spec": {"owners": [{"serviceAccounts": ["robot"]}]}}),
         a_held("tainted", node="node-2"),
         a_held("gang-0").owned_by(ORDERS, closed.build()),
@@ -98,6 +101,7 @@ def test_each_ticket_that_is_asked_for_gets_its_own_verdict():
         "small": "does not fit: the pod needs cpu 1, it holds 500m",
         "tainted": "does not fit: the pod does not tolerate taint gpu:NoSchedule of node node-2",
         "waits": "holds nothing yet (Unschedulable)",
+        "early": "is held and cannot be claimed yet: starts in 5m",
         "taken": "is taken by default/other",
         "theirs": "is not for this pod: its owners do not include it",
         "gang-0": "is closed: its order waits for minAvailable",
@@ -214,9 +218,16 @@ def test_a_pod_with_a_ticket_names_it():
     assert told.verdict == "It has ticket default/t, on node node-1."
 
 
-def test_a_hand_over_tells_how_far_it_is():
+@pytest.mark.parametrize(
+    ("left", "undone"),
+    [
+        (50, "The hand-over is undone in 50s if the pod is not bound by then."),
+        (-11, "The hand-over was due to be undone 11s ago, at the latest."),
+    ],
+)
+def test_a_hand_over_tells_how_far_it_is(left: int, undone: str):
     by: JSON = {"namespace": "default", "name": "web", "uid": "web-uid"}
-    deadline = instant.render(NOW + timedelta(seconds=50))
+    deadline = instant.render(NOW + timedelta(seconds=left))
     held = a_held("t", phase="Claiming", claimedBy=by, claimDeadline=deadline)
     guardian = a_pod("g").labelled({GUARDIAN_LABEL: "true"}).on("node-1")
     market = Market("default", [held.build()], [], lambda _: None, NOW)
@@ -229,7 +240,7 @@ def test_a_hand_over_tells_how_far_it_is():
     )
     assert told.verdict == "Ticket default/t is being handed over to it, on node node-1."
     assert told.facts[0] == "The claim waits for the node's next batch."
-    assert "undone in 50s" in told.facts[1]
+    assert told.facts[1] == undone
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from korder.api import instant
 from korder.api.core import Pod
 from korder.api.meta import JSON
 from korder.api.reserve import (
+    LEAD_TIME_ANNOTATION,
     ORDERS,
     REQUIRED_ANNOTATION,
     SCHEDULING_GATE,
@@ -61,6 +62,18 @@ def explained(ticket: Builder[Ticket]) -> Explanation:
             ["Its guardian is placed in 120m.", f"It starts in 120m, at {at(hours=2)}."],
         ),
         (
+            a_case(
+                phase="Pending",
+                reason="Scheduled",
+                message="Guardian g holds the room on node n1.",
+                guardianPod="default/g",
+            )
+            .but({"spec": {"startTime": at(minutes=5)}})
+            .annotated({LEAD_TIME_ANNOTATION: "10m"}),
+            "It holds cpu 1 ahead of its time (Scheduled): Guardian g holds the room on node n1.",
+            [f"It starts in 5m, at {at(minutes=5)}."],
+        ),
+        (
             a_case(phase="Reserved", nodeName="n1", activationTime=at(minutes=-50)),
             "It holds cpu 1 on node n1.",
             [
@@ -103,6 +116,7 @@ def explained(ticket: Builder[Ticket]) -> Explanation:
         "new",
         "refused",
         "starts later",
+        "held in its lead time",
         "held",
         "stands for ever",
         "in use",
@@ -114,6 +128,39 @@ def test_each_phase_in_words(ticket: Builder[Ticket], verdict: str, facts: list[
     told = explained(ticket)
     assert told.verdict == verdict
     assert [fact for fact in facts if fact not in told.facts] == []
+
+
+@pytest.mark.parametrize(
+    ("ticket", "fact"),
+    [
+        pytest.param(
+            a_case(phase="Claiming", claimDeadline=at(seconds=50)),
+            "The hand-over is undone in 50s if the pod is not bound by then.",
+            id="a hand-over with time left",
+        ),
+        pytest.param(
+            a_case(phase="Claiming", claimDeadline=at(seconds=-11)),
+            "The hand-over was due to be undone 11s ago, at the latest.",
+            id="a hand-over that is late",
+        ),
+        pytest.param(
+            a_case(phase="Reserved", nodeName="n1", activationTime=at(minutes=-61)),
+            f"It was due to expire 60s ago, at {at(minutes=-1)}.",
+            id="an expiry that is late",
+        ),
+        pytest.param(
+            a_case(phase="Expired", finishedTime=at(minutes=-61)),
+            "The object was due to be deleted 60s ago.",
+            id="a removal that is late",
+        ),
+    ],
+)
+def test_an_instant_that_has_passed_is_not_announced_as_one_to_come(
+    ticket: Builder[Ticket], fact: str
+):
+    told = explained(ticket)
+    assert fact in told.facts
+    assert not [each for each in told.facts if "is undone" in each and "ago" in each]
 
 
 def test_a_guardian_without_a_node_names_the_scheduler_it_waits_for():

@@ -135,6 +135,8 @@ async def test_the_columns_say_where_whose_until_when_and_why(clock: Clock):
             "NAME",
             "PHASE",
             "REASON",
+            "CPU",
+            "MEMORY",
             "NODE",
             "CLAIMED-BY",
             "EXPIRATION",
@@ -150,6 +152,7 @@ async def test_the_columns_say_where_whose_until_when_and_why(clock: Clock):
         assert all(row["EXPIRATION"].endswith("Z") for row in held)
         (waits,) = [row for row in rows if row["PHASE"] == TicketPhase.PENDING]
         assert waits["REASON"] == "Unschedulable"
+        assert {(row["CPU"], row["MEMORY"]) for row in rows} == {("1", "<none>")}
 
 
 async def test_an_explanation_says_what_the_controller_says(clock: Clock):

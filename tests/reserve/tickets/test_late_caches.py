@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import random
 from typing import Self
 
+import pytest
 from tests.reserve.scene import define, scene
 from tests.reserve.tickets.words import RESERVED, Counted
 
@@ -107,12 +108,20 @@ async def test_a_pod_that_cannot_be_seen_yet_still_has_its_ticket(clock: Clock) 
         assert (await client.get(TICKETS, KEY)).status.phase == "Released"
 
 
-async def test_a_guardian_that_cannot_be_seen_yet_is_not_taken_for_lost(clock: Clock) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param({"phase": "Reserved"}, id="held"),
+        pytest.param({"phase": "Pending", "reason": "Scheduled"}, id="in its lead time"),
+    ],
+)
+async def test_a_guardian_that_cannot_be_seen_yet_is_not_taken_for_lost(
+    clock: Clock, said: dict[str, JSON]
+) -> None:
     async with blind_to_new_pods(clock) as client:
         ticket = await client.get(TICKETS, KEY)
         await client.create(PODS, a_pod("p").on("node-1").owned_by(TICKETS, ticket).json)
-        said: dict[str, JSON] = {"phase": "Reserved", "guardianPod": "default/p"}
-        written = await write_status(client, said)
+        written = await write_status(client, {**said, "guardianPod": "default/p"})
         await asyncio.sleep(5)
         assert await client.get(TICKETS, KEY) == written
 

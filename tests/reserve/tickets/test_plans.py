@@ -11,6 +11,7 @@ from korder.api.meta import JSON
 from korder.api.plan import NOTHING, Create, Delete, Patch, Plan
 from korder.api.reserve import (
     GUARDIAN_HASH_ANNOTATION,
+    LEAD_TIME_ANNOTATION,
     OPENED_ANNOTATION,
     STANDING_ANNOTATION,
     TICKET_FINALIZER,
@@ -19,7 +20,7 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules.tickets import guardian, ticketplan, usage
+from korder.reserve.rules.tickets import guardian, succession, ticketplan, usage
 from korder.reserve.rules.tickets.guardian import Options, Place
 from korder.reserve.rules.tickets.picture import FORCE_AFTER, Picture
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
@@ -510,3 +511,84 @@ def test_a_later_name_for_reserved_is_understood() -> None:
     assert reserved().but({"status": {"phase": "Ready"}}).build().status.phase is (
         TicketPhase.RESERVED
     )
+
+
+OPENS = NOW + timedelta(minutes=10)
+
+
+def in_lead_time(**status: JSON) -> Builder[Ticket]:
+    """A ticket that opens in ten minutes, and whose guardian is due."""
+    said: dict[str, JSON] = {"startTime": instant.render(OPENS)}
+    ticket = a_known_ticket(str(status.pop("phase", "")), **status)
+    return ticket.annotated({LEAD_TIME_ANNOTATION: "30m"}).but({"spec": said})
+
+
+def judged(status: dict[str, Any], kind: str) -> tuple[str, str, str]:
+    (found,) = [each for each in status["conditions"] if each["type"] == kind]
+    return found["status"], found["reason"], found["message"]
+
+
+def test_in_its_lead_time_a_ticket_says_that_its_guardian_holds_the_room() -> None:
+    plan = decide(in_lead_time(), a_guardian())
+    status = status_in(plan)
+    said = (
+        f"Guardian g holds the room on node n1; it can be claimed from {instant.render(OPENS)} on."
+    )
+    assert (status["phase"], status["reason"], status["message"]) == ("Pending", "Scheduled", said)
+    assert status["guardianPod"] == "default/g"
+    assert "nodeName" not in status
+    assert judged(status, "Ready") == ("False", "Scheduled", said)
+    assert judged(status, "GuardianReady") == ("True", "Held", said)
+    assert plan.wake_at == OPENS
+    again = decide(in_lead_time(**status), a_guardian())
+    assert (steps(again), again.wake_at) == ([], OPENS)
+
+
+def test_a_guardian_that_has_no_place_in_the_lead_time_is_reported() -> None:
+    why = "0/3 nodes are available."
+    words: JSON = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": why,
+    }
+    waiting = a_guardian(node="").but({"status": {"conditions": [words]}})
+    status = status_in(decide(in_lead_time(), waiting))
+    assert (status["phase"], status["reason"]) == ("Pending", "Unschedulable")
+    assert judged(status, "GuardianReady") == ("False", "Unschedulable", why)
+
+
+def test_a_guardian_that_is_lost_in_the_lead_time_is_reported_before_another_is_made() -> None:
+    held = status_in(decide(in_lead_time(), a_guardian()))
+    status = status_in(decide(in_lead_time(**held)))
+    assert (status["reason"], status["guardianPod"]) == ("GuardianDeleted", None)
+    assert "phase" not in status
+    assert judged(status, "GuardianReady")[0] == "False"
+    (made,) = steps(decide(in_lead_time(**{**held, **status})))
+    assert isinstance(made, Create)
+
+
+def test_a_refused_guardian_of_a_ticket_that_returns_is_looked_at_again_soon_while_its_node_has_room() -> (
+    None
+):
+    """The pod that took the room may be seen a moment later, and nothing else tells of it."""
+    home = Place("n1")
+    refused = a_guardian(node="", place=home).but(
+        {
+            "metadata": {"creationTimestamp": instant.render(NOW)},
+            "status": {
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": "Unschedulable",
+                        "message": "full",
+                    }
+                ]
+            },
+        }
+    )
+    back = a_known_ticket("Pending", reason="Returning", nodeName="n1")
+    plan = decide(back, refused, has_room=lambda _: True)
+    assert (plan.stages, plan.wake_at) == ((), NOW + succession.PATIENCE)
+    assert status_in(decide(back, refused))["reason"] == "Lost"

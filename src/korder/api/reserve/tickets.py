@@ -287,6 +287,8 @@ DEFINITION = Definition(
     columns=(
         Column("Phase", ".status.phase"),
         Column("Reason", ".status.reason"),
+        Column("CPU", ".spec.resources.requests.cpu"),
+        Column("Memory", ".spec.resources.requests.memory"),
         Column("Node", ".status.nodeName"),
         Column("Claimed-By", ".status.claimedPod"),
         Column("Expiration", ".status.expirationTime"),

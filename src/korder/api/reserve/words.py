@@ -120,6 +120,7 @@ class OrderReason(StrEnum):
     """How an order stands, and what it has done."""
 
     ALL_HELD = "AllHeld"
+    ALL_IN_USE = "AllInUse"
     TICKETS_WAIT = "TicketsWait"
     CLOSED = "Closed"
     BETWEEN_WINDOWS = "BetweenWindows"

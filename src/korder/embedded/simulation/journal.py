@@ -1,8 +1,8 @@
 """The journal of a run: one line for everything that crossed the wire or was done to the world, in order.
 
     at          who         what
-    12.003125   scheduler > POST /api/v1/namespaces/default/pods/web-0/binding 5f0c11aa        sent, with a checksum of the body
-    12.003125   scheduler = pods default/web-0 v871 MODIFIED 09ab12ff                          committed
+    12.002325   scheduler > POST /api/v1/namespaces/default/pods/web-0/binding 5f0c11aa        sent, with a checksum of the body
+    12.002325   scheduler = pods default/web-0 v871 MODIFIED 09ab12ff                          committed
     12.004410   scheduler < 201 77aa0102                                                       answered
     12.007001   nodes     ~ /api/v1/pods 1804 v871 0badcafe                                    delivered by a watch
     20.000000   script    ! {"deed":"crash",...}                                               done to the world

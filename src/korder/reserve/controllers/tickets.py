@@ -162,7 +162,8 @@ class Tickets:
         """Says whether the guardian that is said to hold the room exists though it is not to be seen yet."""
         namespace, _, name = ticket.status.guardian_pod.partition("/")
         known = any(pod.metadata.name == name for pod in guardians)
-        if ticket.status.phase is not TicketPhase.RESERVED or known or not name:
+        is_guarded = ticket.status.phase in (TicketPhase.RESERVED, TicketPhase.PENDING)
+        if not is_guarded or known or not name:
             return False
         pod = await self._find(PODS, self._pods, Key(namespace, name))
         return pod is not None and owned_by(pod, ticket.metadata.uid)

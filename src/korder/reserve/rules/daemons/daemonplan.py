@@ -179,17 +179,18 @@ def _found(
         unmade=bool(work.bare),
         remarks=_rivalry(picture),
     )
+    ahead = [firing for firing in wish.firings if firing is not None and firing > picture.now]
+    base = replace(
+        base,
+        rests=len(ahead) == len(wish.firings),
+        opens_at=findings.opens_at(picture.order, times, ahead),
+        ahead=base.free * len(ahead),
+    )
     if not wish.firings:
-        return replace(
-            base, desired=0, free=0, closed=findings.between_windows(picture.order, times)
-        )
+        return replace(base, desired=0, free=0)
     if not eligible:
         return replace(base, closed=(Reason.NO_ELIGIBLE_NODE, _no_node(posts)))
-    ahead = [firing for firing in wish.firings if firing is not None and firing > picture.now]
-    if len(ahead) == len(wish.firings):
-        closed = findings.between_windows(picture.order, times, ahead)
-        return replace(base, free=0, closed=closed)
-    return base
+    return replace(base, free=0) if base.rests else base
 
 
 def _obstacle(picture: Picture, wish: Wish) -> str:

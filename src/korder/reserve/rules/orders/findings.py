@@ -42,13 +42,17 @@ def of_pools(
         if ticketstate.is_idle(ticket)
     ]
     old = [ticket for ticket in idle if not is_current(ticket)]
-    free = sum(account.size for account in accounts if not _is_ahead(account, now))
+    ahead = [account for account in accounts if _is_ahead(account, now)]
+    free = sum(account.size for account in accounts) - sum(account.size for account in ahead)
     unmade = any(account.unmade for account in accounts)
     return Findings(
         desired=0 if windowed and not accounts else order.spec.replicas,
         free=free,
         template_hash=present,
-        closed=_closed(order, accounts, times, now),
+        closed=_closed(order, accounts, times),
+        rests=windowed and len(ahead) == len(accounts),
+        opens_at=opens_at(order, times, [each.firing for each in ahead if each.firing]),
+        ahead=sum(account.size for account in ahead),
         blocked=_obstacle(idle, is_current) if old else "",
         rolling=not all(ticketstate.has_hash(ticket, present) for ticket in idle),
         busy=unmade or any(map(ticketstate.is_leaving, tickets)),
@@ -76,14 +80,11 @@ def of_failure(order: Order, why: str) -> Findings:
     )
 
 
-def between_windows(
-    order: Order, times: Timetable, ahead: Iterable[datetime] = ()
-) -> tuple[str, str]:
-    """Why an order whose windows are all closed is not ready; `ahead` are those that have tickets and are yet to open."""
-    following = min(ahead, default=None if order.spec.paused else times.following)
-    if following is None:
-        return OrderReason.BETWEEN_WINDOWS, "no window opens while the order is paused"
-    return OrderReason.BETWEEN_WINDOWS, f"the next window opens at {instant.render(following)}"
+def opens_at(order: Order, times: Timetable, ahead: Iterable[datetime]) -> datetime | None:
+    """When the next window opens; `ahead` are those that have tickets and have not opened."""
+    if strategies.of(order).type is not StrategyType.SCHEDULED:
+        return None
+    return min(ahead, default=None if order.spec.paused else times.following)
 
 
 def warnings(order: Order, times: Timetable) -> tuple[Notice, ...]:
@@ -106,17 +107,14 @@ def _is_ahead(account: Account, now: datetime) -> bool:
     return account.firing is not None and account.firing > now
 
 
-def _closed(
-    order: Order, accounts: Sequence[Account], times: Timetable, now: datetime
-) -> tuple[str, str] | None:
-    """Why there is nothing to be ready for."""
+def _closed(order: Order, accounts: Sequence[Account], times: Timetable) -> tuple[str, str] | None:
+    """Why the order cannot have tickets that can be claimed."""
     kind = strategies.of(order).type
-    if kind is StrategyType.SCHEDULED and all(_is_ahead(account, now) for account in accounts):
-        return between_windows(order, times, [each.firing for each in accounts if each.firing])
     owed = sum(account.owed for account in accounts)
     if kind is StrategyType.RECURRING and owed and not any(account.size for account in accounts):
         return OrderReason.GAP, _gap(order, owed, times)
-    if order.spec.paused and order.status.issued_replicas == 0:
+    has_windows = kind is StrategyType.SCHEDULED
+    if order.spec.paused and order.status.issued_replicas == 0 and not has_windows:
         return OrderReason.PAUSED, "the order was paused before its tickets were made"
     return None
 

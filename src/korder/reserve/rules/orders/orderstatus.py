@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from korder.api import codec, conditions
+from korder.api import codec, conditions, instant
 from korder.api.conditions import Condition, Status
 from korder.api.meta import JSON, key_of
 from korder.api.plan import Patch
@@ -40,7 +40,10 @@ class Findings:
         desired: How many tickets there should be, claimed ones included where they count.
         free: How many of them should be there to be claimed.
         template_hash: The hash of the present template.
-        closed: Why there is nothing to be ready for, with its reason.
+        closed: Why no ticket can be claimed, with its reason.
+        rests: Whether no window is open, so that no ticket should be there to be claimed.
+        opens_at: When the next window opens.
+        ahead: How many tickets should hold room for windows that have not opened.
         blocked: Why a roll-out cannot go on.
         rolling: Whether tickets of an old template are being replaced.
         busy: Whether tickets are being made or taken away.
@@ -55,6 +58,9 @@ class Findings:
     free: int
     template_hash: str
     closed: tuple[str, str] | None = None
+    rests: bool = False
+    opens_at: datetime | None = None
+    ahead: int = 0
     blocked: str = ""
     rolling: bool = False
     busy: bool = False
@@ -81,7 +87,7 @@ def status_of(
         desired_replicas=found.desired,
         replicas=found.desired if order.spec.daemon_set else len(live),
         available_replicas=available,
-        unavailable_replicas=phases.count(TicketPhase.PENDING),
+        unavailable_replicas=phases.count(TicketPhase.PENDING) - _held_ahead(live),
         claimed_replicas=sum(map(_has_a_pod, live)),
         terminal_replicas=len(tickets) - len(live),
         updated_replicas=sum(ticketstate.has_hash(each, found.template_hash) for each in live),
@@ -124,14 +130,14 @@ def _judged(
     order: Order, status: OrderStatus, live: Sequence[Ticket], found: Findings, now: datetime
 ) -> OrderStatus:
     verdicts = (
-        (OrderCondition.READY, *_ready(order, status, live, found)),
+        (OrderCondition.READY, *_ready(order, status, live, found, now)),
         (OrderCondition.PROGRESSING, *_progressing(order, found)),
         (OrderCondition.FAILURE, *_failing(order, found)),
         (
             OrderCondition.COMPLETE,
             found.complete,
             OrderReason.COMPLETE if found.complete else OrderReason.NOT_COMPLETE,
-            f"{_ended(order)} and none will come" if found.complete else "",
+            f"{_ended(order)}; no ticket will follow." if found.complete else "",
         ),
     )
     said = status.conditions
@@ -157,29 +163,105 @@ def _failing(order: Order, found: Findings) -> tuple[bool, str, str]:
 
 
 def _ready(
-    order: Order, status: OrderStatus, live: Sequence[Ticket], found: Findings
+    order: Order, status: OrderStatus, live: Sequence[Ticket], found: Findings, now: datetime
 ) -> tuple[bool, str, str]:
-    if found.failure is not None:
-        return False, *found.failure
-    if found.complete:
-        return False, OrderReason.COMPLETE, _ended(order)
-    if found.closed is not None:
-        return False, *found.closed
+    """Whether every ticket that should hold room now does so, for a pod to come or for its pod.
+
+    An order that should hold nothing now lacks nothing: it is ready between windows and once it is
+    complete.
+    """
+    wrong = found.failure or found.closed
+    if found.complete and found.failure is None:
+        return bool(order.status.next_index), OrderReason.COMPLETE, f"{_ended(order)}."
+    if wrong is not None:
+        return False, *wrong
+    if found.rests:
+        return _resting(order, live, found, now)
     least = order.spec.min_available
     if least is not None and not status.opened:
         return False, OrderReason.CLOSED, _shut(order, status, found, least)
-    ready = status.available_replicas + sum(map(ticketstate.is_claiming, live))
+    handed_over = sum(map(ticketstate.is_claiming, live))
+    ready = status.available_replicas + handed_over
     if ready < found.free:
-        reason = Reason.QUOTA_EXCEEDED if found.short else OrderReason.TICKETS_WAIT
-        return False, reason, _waiting(order, live, ready, found)
-    told = f"tickets that can be claimed: {status.available_replicas}, claimed: {status.claimed_replicas}"
-    return True, OrderReason.ALL_HELD, told
+        return False, _lack(found), _waiting(order, live, ready, found, now)
+    in_use = status.claimed_replicas + handed_over
+    free = bool(status.available_replicas) or not in_use
+    reason = OrderReason.ALL_HELD if free else OrderReason.ALL_IN_USE
+    coming = _coming(live, found, now) if found.ahead else ""
+    told = _sentence(_counted(status, handed_over, found), coming)
+    return True, reason, told
+
+
+def _resting(
+    order: Order, live: Sequence[Ticket], found: Findings, now: datetime
+) -> tuple[bool, str, str]:
+    """Between windows; in the lead time of the next one its tickets should hold their room."""
+    if found.opens_at is None and order.spec.paused:
+        return False, OrderReason.PAUSED, "No window opens while the order is paused."
+    told = _sentence(_coming(live, found, now))
+    if _held_ahead(live) < found.ahead:
+        return False, _lack(found), told
+    return True, OrderReason.BETWEEN_WINDOWS, told
+
+
+def _lack(found: Findings) -> str:
+    return Reason.QUOTA_EXCEEDED if found.short else OrderReason.TICKETS_WAIT
+
+
+def _coming(live: Sequence[Ticket], found: Findings, now: datetime) -> str:
+    """When the next window opens, and how many tickets hold room for those that have not opened."""
+    if found.opens_at is None:
+        return "no window follows"
+    told = f"the next window opens at {instant.render(found.opens_at)}"
+    if not found.ahead:
+        return told
+    held = _held_ahead(live)
+    told += f"; {held} of {found.ahead} tickets hold their room ahead of it"
+    if held >= found.ahead:
+        return told
+    waiting = [
+        each for each in live if _is_early(each, now) and not ticketstate.is_held_ahead(each)
+    ]
+    return _joined(told, _telling(waiting), found.short, found.remarks)
+
+
+def _counted(status: OrderStatus, handed_over: int, found: Findings) -> str:
+    wanted = max(found.desired, status.available_replicas)
+    told = [f"{status.available_replicas} of {wanted} tickets can be claimed"]
+    if status.claimed_replicas:
+        told.append(f"{_are(status.claimed_replicas)} in use")
+    if handed_over:
+        told.append(f"{_are(handed_over)} being handed over")
+    return ", ".join(told)
+
+
+def _are(number: int) -> str:
+    return f"{number} {'is' if number == 1 else 'are'}"
+
+
+def _sentence(*parts: str) -> str:
+    told = _joined(*parts)
+    return f"{told[:1].upper()}{told[1:].removesuffix('.')}."
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
+
+
+def _held_ahead(live: Iterable[Ticket]) -> int:
+    return sum(map(ticketstate.is_held_ahead, live))
+
+
+def _is_early(ticket: Ticket, now: datetime) -> bool:
+    """Says whether the ticket is for a window that has not opened."""
+    firing = ticketstate.firing_of(ticket)
+    return firing is not None and firing > now
 
 
 def _ended(order: Order) -> str:
     if order.status.next_index:
-        return "all tickets have ended"
-    return "its time was over before a ticket was made"
+        return "All tickets have ended"
+    return "The time of the order was over before a ticket was created"
 
 
 def _shut(order: Order, status: OrderStatus, found: Findings, least: int) -> str:
@@ -192,15 +274,21 @@ def _shut(order: Order, status: OrderStatus, found: Findings, least: int) -> str
     return f"{told}, and only {most} can be: raise replicas or lower minAvailable"
 
 
-def _waiting(order: Order, live: Iterable[Ticket], ready: int, found: Findings) -> str:
+def _waiting(
+    order: Order, live: Iterable[Ticket], ready: int, found: Findings, now: datetime
+) -> str:
     least = order.spec.min_ready_seconds
     state = f"have been held for {least} s" if least else "can be claimed"
     told = f"{ready} of {found.free} tickets {state}"
-    waiting = [t for t in live if ticketstate.is_open(t) and not _is_claimable(t)]
-    telling = min((t for t in waiting if t.status.message), key=_name, default=None)
-    if telling is not None:
-        told += f"; {_name(telling)} waits: {telling.status.message}"
-    return "; ".join(each for each in (told, found.short, found.remarks) if each)
+    waiting = [each for each in live if ticketstate.is_open(each) and not _is_claimable(each)]
+    due = [each for each in waiting if not (found.ahead and _is_early(each, now))]
+    return _joined(told, _telling(due), found.short, found.remarks)
+
+
+def _telling(waiting: Iterable[Ticket]) -> str:
+    """What the first ticket says that waits."""
+    first = min((each for each in waiting if each.status.message), key=_name, default=None)
+    return f"{_name(first)} waits: {first.status.message}" if first is not None else ""
 
 
 def _progressing(order: Order, found: Findings) -> tuple[bool, str, str]:

@@ -54,6 +54,12 @@ def is_held(ticket: Ticket) -> bool:
     return phase_of(ticket) is TicketPhase.RESERVED and not is_leaving(ticket)
 
 
+def is_held_ahead(ticket: Ticket) -> bool:
+    """Says whether a guardian holds the room in the lead time; the ticket cannot be claimed yet."""
+    is_pending = phase_of(ticket) is TicketPhase.PENDING and not is_leaving(ticket)
+    return is_pending and bool(ticket.status.guardian_pod)
+
+
 def keeps_room(ticket: Ticket) -> bool:
     """Says whether room is held by the ticket, be it for a time to come, or it is about to take back what its pod leaves."""
     status = ticket.status

@@ -107,9 +107,7 @@ def _has(asked: PodQuestion, ticket: Ticket) -> Explanation:
     facts = [f"The claim {stage.value}."]
     deadline = ticket.status.claim_deadline
     if deadline is not None:
-        facts.append(
-            f"If it is not bound by then, the claim is undone {telling.when(deadline, asked.market.now)}."
-        )
+        facts.append(telling.deadline(deadline, asked.market.now))
     return Explanation(f"Ticket {name} is being handed over to it, on node {node}.", tuple(facts))
 
 

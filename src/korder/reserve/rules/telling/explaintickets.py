@@ -25,7 +25,7 @@ from korder.reserve.rules.claims.seeking import is_closed
 from korder.reserve.rules.orders import ticketstate
 from korder.reserve.rules.telling import telling
 from korder.reserve.rules.telling.explaining import Explanation, amounts, shortened
-from korder.reserve.rules.tickets import clockwork, terms, usage
+from korder.reserve.rules.tickets import clockwork, terms, ticketstatus, usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +79,16 @@ def _pending(asked: TicketQuestion) -> Explanation:
     room = amounts(usage.held(asked.ticket))
     why = f" ({status.reason})" if status.reason else ""
     said = f": {status.message}" if status.message else ""
-    facts = [f"It is to hold {room}."]
+    is_held = ticketstatus.is_held_ahead(asked.ticket)
+    facts = [] if is_held else [f"It is to hold {room}."]
     if start is not None and start > now:
         facts.append(f"It starts {telling.when(start, now)}, at {instant.render(start)}.")
     if due is not None and due > now:
         facts.append(f"Its guardian is placed {telling.when(due, now)}.")
     else:
         facts += _placing(asked)
-    return Explanation(
-        f"It holds nothing yet{why}{said.removesuffix('.')}.", (*facts, *_end(asked))
-    )
+    holds = f"{room} ahead of its time" if is_held else "nothing yet"
+    return Explanation(f"It holds {holds}{why}{said.removesuffix('.')}.", (*facts, *_end(asked)))
 
 
 def _placing(asked: TicketQuestion) -> Iterator[str]:
@@ -163,8 +163,7 @@ def _claiming(asked: TicketQuestion) -> Explanation:
     stage = members.stage_of(Member(ticket, asked.claimant, tuple(asked.guardians)), node)
     facts = [f"The claim {stage.value}."]
     if ticket.status.claim_deadline is not None:
-        ends = telling.when(ticket.status.claim_deadline, asked.now)
-        facts.append(f"A hand-over that has not ended by then is undone {ends}.")
+        facts.append(telling.deadline(ticket.status.claim_deadline, asked.now))
     return Explanation(
         f"It is being handed over to pod {ticket.status.claimed_pod}, on node {node}.",
         tuple(facts),
@@ -196,12 +195,15 @@ def _ended(asked: TicketQuestion) -> Explanation:
         f" {telling.when(ticket.status.finished_time, now)}" if ticket.status.finished_time else ""
     )
     due = clockwork.removal_due(ticket)
-    stays = (
-        f"The object is deleted {telling.when(due, now)}." if due else "The object stays (Retain)."
-    )
+    stays = _removal(due, now) if due else "The object stays (Retain)."
     word = "expired" if ticket.status.phase is TicketPhase.EXPIRED else "was released"
     said = f": {ticket.status.message}" if ticket.status.message else ""
     return Explanation(f"It {word}{when}{said.removesuffix('.')}.", (stays,))
+
+
+def _removal(due: datetime, now: datetime) -> str:
+    word = "is" if due >= now else "was due to be"
+    return f"The object {word} deleted {telling.when(due, now)}."
 
 
 def _end(asked: TicketQuestion) -> Iterator[str]:
@@ -213,6 +215,8 @@ def _end(asked: TicketQuestion) -> Iterator[str]:
         yield f"It will hold for {long}, counted from when it is first Reserved."
     elif clockwork.is_standing(ticket) or terms.goes_on(ticket):
         yield f"It is renewed in place {telling.when(ends, now)}, at {instant.render(ends)}."
+    elif ends < now:
+        yield f"It was due to expire {telling.when(ends, now)}, at {instant.render(ends)}."
     else:
         yield f"It expires {telling.when(ends, now)}, at {instant.render(ends)}, unless it is claimed."
 

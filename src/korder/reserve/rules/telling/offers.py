@@ -12,7 +12,7 @@ from korder.reserve.rules.claims import fitting, owners, seeking
 from korder.reserve.rules.claims.seeking import Market, Seeker
 from korder.reserve.rules.orders import ticketstate
 from korder.reserve.rules.telling import telling
-from korder.reserve.rules.tickets import usage
+from korder.reserve.rules.tickets import ticketstatus, usage
 
 _TAKEN = (TicketPhase.CLAIMING, TicketPhase.CLAIMED)
 
@@ -38,6 +38,8 @@ def _verdict(pod: Pod, ticket: Ticket, market: Market, mismatch: str) -> tuple[i
         return 3, f"is taken by {telling.pods_of(ticket) or 'another pod'}{also}"
     if ticket.status.phase is not TicketPhase.RESERVED:
         why = ticket.status.reason
+        if ticketstatus.is_held_ahead(ticket):
+            return 2, f"is held and cannot be claimed yet: {telling.life(ticket, market.now)}"
         return 2, f"holds nothing yet{f' ({why})' if why else ''}"
     if mismatch:
         return 1, f"does not fit: the pod {mismatch}"

@@ -24,6 +24,13 @@ def when(at: datetime, now: datetime) -> str:
     return f"in {span(seconds)}" if seconds >= 0 else f"{span(-seconds)} ago"
 
 
+def deadline(at: datetime, now: datetime) -> str:
+    """When a hand-over is undone, or was due to be."""
+    if at < now:
+        return f"The hand-over was due to be undone {when(at, now)}, at the latest."
+    return f"The hand-over is undone {when(at, now)} if the pod is not bound by then."
+
+
 def pods_of(ticket: Ticket) -> str:
     """The pod that has the ticket, or how many share it."""
     if not ticket.spec.allocate_once:

@@ -85,7 +85,8 @@ def _held(picture: Picture, left: Amounts, now: datetime) -> Plan:
     altered = [pod for pod in bound if succession.is_altered(picture, pod, left)]
     if altered:
         return _altered(picture, altered[0], left, now)
-    if picture.ticket.status.phase is TicketPhase.RESERVED:
+    ticket = picture.ticket
+    if ticket.status.phase is TicketPhase.RESERVED or ticketstatus.is_held_ahead(ticket):
         return _loss(picture, bound, now)
     if bound:
         return _swap(picture, bound, left, now)
@@ -97,7 +98,9 @@ def _guarded(picture: Picture, chosen: Pod, now: datetime) -> Plan:
     ticket = picture.ticket
     start = clockwork.opens_at(ticket)
     if start is not None and now < start:
-        return _not_yet(picture, now).wake(start)
+        home = ticket.status.node_name if ticket.status.shared_by else ""
+        status = ticketstatus.held_ahead(ticket, chosen, start, now, home=home)
+        return ticketstatus.report(ticket, status).wake(start)
     cordoned = picture.is_cordoned(chosen)
     reason, message = Reason.HELD, f"guardian {chosen.metadata.name} holds the room"
     if cordoned:
@@ -219,8 +222,10 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
     if not why and patient_until is not None and now >= patient_until:
         why = f"scheduler {ticket.spec.scheduler_name} has said nothing about {pod.metadata.name}"
     is_early = patient_until is not None and now < patient_until
-    if not why or (home and is_early and picture.has_room(pod)):
+    if not why:
         return plan.wake(patient_until)
+    if home and is_early and picture.has_room(pod):
+        return plan.wake(now + succession.PATIENCE)
     unplaced = ticketstatus.unplaced(ticket, why, now, cordoned=picture.is_closed(home))
     return ticketstatus.report(ticket, unplaced)
 
@@ -248,14 +253,13 @@ def _refusal(picture: Picture, message: str, now: datetime) -> Plan:
 
 
 def _not_yet(picture: Picture, now: datetime) -> Plan:
-    """The time of the ticket has not come; a guardian may be there by its lead time."""
+    """The time of the ticket has not come, nor that of its guardian."""
     ticket = picture.ticket
-    start, due = clockwork.opens_at(ticket), clockwork.guardian_due(ticket)
+    start = clockwork.opens_at(ticket)
     said = f"starts at {instant.render(start)}" if start is not None else ""
     home = ticket.status.node_name if ticket.status.shared_by else ""
     status = ticketstatus.pending(ticket, Reason.SCHEDULED, said, now, home=home)
-    too_early = due is not None and now < due
-    if status != ticket.status or not too_early:
+    if status != ticket.status:
         return ticketstatus.report(ticket, status)
     return picture.dismissal(picture.guardians, now)
 

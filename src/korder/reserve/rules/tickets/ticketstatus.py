@@ -43,18 +43,27 @@ _BAD = frozenset(
 
 
 def pending(
-    ticket: Ticket, reason: Reason, message: str, now: datetime, *, home: str = ""
+    ticket: Ticket,
+    reason: Reason,
+    message: str,
+    now: datetime,
+    *,
+    home: str = "",
+    guardian: Pod | None = None,
 ) -> TicketStatus:
-    """Nothing can be claimed, and why; `home` is the node to which the guardian returns."""
+    """Nothing can be claimed, and why; `home` is the node to which the guardian returns.
+
+    `guardian` is the bound guardian, if the room is held already.
+    """
     return _changed(
         ticket,
         now,
-        (Status.FALSE, Status.FALSE),
+        (Status.FALSE, Status.FALSE if guardian is None else Status.TRUE),
         phase=TicketPhase.PENDING,
         reason=reason,
         message=message,
         node_name=home,
-        guardian_pod="",
+        guardian_pod="" if guardian is None else str(key_of(guardian)),
         claimed_by=None,
         claimed_pod="",
         claimed_time=None,
@@ -92,6 +101,32 @@ def reserved(
         activation_time=clockwork.activation(ticket) or clockwork.rounded_up(now),
         utilization_rate=_rate(ticket),
     )
+
+
+def held_ahead(
+    ticket: Ticket, guardian: Pod, opens_at: datetime, now: datetime, *, home: str = ""
+) -> TicketStatus:
+    """A bound guardian holds the room in the lead time; the ticket cannot be claimed yet.
+
+    `nodeName` stays empty: it is set for room that is held to be claimed, or that is taken back.
+    """
+    message = (
+        f"Guardian {guardian.metadata.name} holds the room on node {guardian.spec.node_name};"
+        f" it can be claimed from {instant.render(opens_at)} on."
+    )
+    status = pending(ticket, Reason.SCHEDULED, message, now, home=home, guardian=guardian)
+    held = _condition(
+        ticket, TicketCondition.GUARDIAN_READY, Status.TRUE, Reason.HELD, status.message
+    )
+    return msgspec.structs.replace(
+        status, conditions=conditions.set_condition(status.conditions, held, now)
+    )
+
+
+def is_held_ahead(ticket: Ticket) -> bool:
+    """Says whether the status reports a guardian that holds the room in the lead time."""
+    status = ticket.status
+    return status.phase is TicketPhase.PENDING and bool(status.guardian_pod)
 
 
 def claiming(
