@@ -28,8 +28,8 @@ from korder.reserve.rules.orders.accounting import Account
 from korder.reserve.rules.orders.orderbooks import Books, Picture
 from korder.reserve.rules.schedules import schedule
 
-MOST_AT_ONCE = 1_000
-"""Tickets that one turn makes; the next turn makes the next."""
+MOST_AT_ONCE = 100
+"""Tickets that one turn makes; the next turn writes how many there are and makes the next."""
 
 
 def plan(picture: Picture) -> Plan:

@@ -218,6 +218,12 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
         in_the_way = any(each.spec.node_name == home for each in rest)
         step = succession.opening(pod, picture.barrier, now)
         return plan if in_the_way else succession.arrival(picture, plan, (step,), now)
+    return _unplaced(picture, pod, plan, now)
+
+
+def _unplaced(picture: Picture, pod: Pod, plan: Plan, now: datetime) -> Plan:
+    """Says why a guardian has no node; one that returns to its node is given time while that seems to have room."""
+    ticket, home = picture.ticket, picture.ticket.status.node_name
     why, patient_until = unschedulable(pod), _patient_until(pod)
     if not why and patient_until is not None and now >= patient_until:
         why = f"scheduler {ticket.spec.scheduler_name} has said nothing about {pod.metadata.name}"
