@@ -63,6 +63,16 @@ def reserve_crowded_rough(seed: int, hours: float) -> Setup:
     return reserving.full(seed, replace(_CROWDED_ROUGH, hours=hours), FAULTS)
 
 
+def reserve_renewed(seed: int, hours: float) -> Setup:
+    """A full cluster in which most tickets are renewed at firings and at their expiry; nothing else goes wrong."""
+    return reserving.renewed(seed, replace(_CROWDED, hours=hours))
+
+
+def reserve_renewed_rough(seed: int, hours: float) -> Setup:
+    """The same, with cordons, processes that crash, stop and lose the time, and faults on the wire."""
+    return reserving.renewed(seed, replace(_CROWDED_ROUGH, hours=hours), FAULTS)
+
+
 def _cluster(seed: int, wanted: Traffic, faults: float) -> Setup:
     script = traffic(Random(f"{seed} traffic"), wanted)
     tolerance = tolerance_of(script, faulty=bool(faults))
@@ -82,4 +92,6 @@ SUITES: Mapping[str, Suite] = {
     "reserve-rough": reserve_rough,
     "reserve-crowded": reserve_crowded,
     "reserve-crowded-rough": reserve_crowded_rough,
+    "reserve-renewed": reserve_renewed,
+    "reserve-renewed-rough": reserve_renewed_rough,
 }

@@ -64,6 +64,24 @@ def unbindable(seed: int) -> Setup:
     return _played(seed, many, [_order("o", many, refresh="Never")], steps)
 
 
+def renewals(seed: int) -> Setup:
+    """A full node whose tickets end again and again while pods of every priority wait: by their expiry, or by a firing."""
+    rng = Random(seed)
+    many = rng.randint(3, 6)
+    strategy: Manifest = {"type": "OneTime", "refreshPolicy": "Always"}
+    if rng.random() < 0.5:
+        strategy = {"type": "Recurring", "schedule": "*/1 * * * *"}
+        strategy["refreshPolicy"] = rng.choice(("OnClaim", "Always"))
+    length = "1m" if "schedule" in strategy else "30s"
+    order = _order("o", many, refresh="Always", form=replace(ROOM, duration=length))
+    order["spec"]["strategy"] = strategy
+    steps = [
+        Step(20.0, Apply(objects.pod(f"low-{number}", "default", replace(PLAIN, priority=rank))))
+        for number, rank in enumerate(PRIORITIES)
+    ]
+    return _played(seed, many, [order], steps)
+
+
 def _played(seed: int, units: int, orders: list[Manifest], steps: list[Step]) -> Setup:
     node = AddNode("node-0", {"cpu": str(units), "memory": f"{2 * units}Gi"})
     classes = [

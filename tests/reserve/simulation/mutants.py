@@ -24,7 +24,7 @@ from korder.reserve.controllers.tickets import Tickets, _references
 from korder.reserve.rules.claims import taint
 from korder.reserve.rules.claims.handover_steps import Members
 from korder.reserve.rules.claims.members import Member
-from korder.reserve.rules.orders import orderplan
+from korder.reserve.rules.orders import orderplan, template
 from korder.reserve.rules.orders.accounting import Account
 from korder.reserve.rules.orders.granting import Grant
 from korder.reserve.rules.orders.orderbooks import Books
@@ -141,6 +141,15 @@ def guardians_tolerate_the_barrier(patch: pytest.MonkeyPatch) -> None:
             yield Toleration(key=HANDOVER_TAINT, operator="Exists")
 
     patch.setattr(guardian, "_tolerations", tolerations)
+
+
+def replaces_tickets_instead_of_renewing_them(patch: pytest.MonkeyPatch) -> None:
+    """A ticket expires and its guardian goes before its successor, a new ticket, holds room."""
+
+    def not_renewed(_: Order) -> None:
+        return None
+
+    patch.setattr(template, "renewal", not_renewed)
 
 
 def keeps_unbound_members_until_their_deadline(patch: pytest.MonkeyPatch) -> None:

@@ -247,6 +247,12 @@ CONTEST_MUTANTS = (
         setup=contests.tolerant,
     ),
     Mutant(
+        mutants.replaces_tickets_instead_of_renewing_them,
+        1,
+        frozenset({"renewed-room-is-kept"}),
+        setup=contests.renewals,
+    ),
+    Mutant(
         mutants.keeps_unbound_members_until_their_deadline,
         1,
         frozenset({"unbound-claims-leave"}),
@@ -333,6 +339,7 @@ def test_what_is_found_in_a_ledger_is_made_small(mutant: Mutant) -> None:
         contests.refills,
         contests.tolerant,
         contests.unbindable,
+        contests.renewals,
     ],
     ids=lambda each: each.__name__,
 )

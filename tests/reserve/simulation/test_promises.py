@@ -5,7 +5,6 @@ from pathlib import Path
 from korder.embedded.simulation.auditing.invariants import catalogue
 from korder.embedded.simulation.auditing.invariants.reserving.catalogue import (
     competing,
-    renewing,
     reserving,
 )
 
@@ -25,11 +24,11 @@ def test_the_documentation_lists_every_promise_under_competition() -> None:
     _, _, section = DOCS.read_text().partition("\n## What the auditor checks under competition\n")
     section, _, _ = section.partition("\n## ")
     rows = [line for line in section.splitlines() if line.startswith("| `")]
-    assert rows == [f"| `{each.name}` | {each.promise} |" for each in (*competing(), *renewing())]
+    assert rows == [f"| `{each.name}` | {each.promise} |" for each in competing()]
 
 
 def test_every_promise_is_one_sentence_under_a_name_of_its_own() -> None:
-    ours = (*reserving(), *competing(), *renewing())
+    ours = (*reserving(), *competing())
     everything = (*catalogue.standard(), *ours)
     assert len({each.name for each in everything}) == len(everything)
     for each in ours:

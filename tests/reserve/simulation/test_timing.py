@@ -7,7 +7,7 @@ from tests.reserve.simulation.telling import WE, guardian, ordered, reserved, ti
 
 from korder.api.core import NAMESPACES
 from korder.api.meta import JSON
-from korder.api.reserve import SCHEDULED_TIME_ANNOTATION
+from korder.api.reserve import RENEWAL_ANNOTATION, SCHEDULED_TIME_ANNOTATION
 from korder.embedded.simulation.auditing.invariants.reserving import timing
 from korder.testing.builders import Builder
 from korder.testing.story import Story
@@ -120,6 +120,26 @@ def test_the_clock_of_a_ticket_is_true(begins: str, ends: str | None, told: list
     """Rule 1."""
     story = Story(timing.ClocksAreTrue())
     story.tell(reserved(activationTime=begins, expirationTime=ends), by=WE)
+    assert story.broken == told
+
+
+@pytest.mark.parametrize(
+    ("annotations", "told"),
+    [
+        ({RENEWAL_ANNOTATION: '{"trigger":"Firing"}'}, []),
+        ({}, ["its clock began at 00:01:00 instead of 00:00:00"]),
+    ],
+    ids=["renewed by its order", "without a rule"],
+)
+def test_a_ticket_that_waited_for_room_during_its_first_term_may_begin_with_the_next(
+    annotations: dict[str, str], told: list[str]
+) -> None:
+    story = Story(timing.ClocksAreTrue())
+    fired = {SCHEDULED_TIME_ANNOTATION: "2026-01-01T00:00:00Z", **annotations}
+    story.tell(telling.order(), ordered("t", "Pending").annotated(fired))
+    story.wait(60.0)
+    later = ordered("t", "Pending", activationTime=MINUTE)
+    story.tell(later.annotated(fired), by=WE)
     assert story.broken == told
 
 

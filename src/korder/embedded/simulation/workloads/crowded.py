@@ -57,11 +57,13 @@ MIX: Mapping[str, float] = {
     "full": 2,
     "stuck": 2,
     "returning": 3,
+    "renewing": 2,
+    "recurring": 2,
     "daemons": 1,
 }
 """Sorts of tenants, in proportion."""
 RENEWED: Mapping[str, float] = {"default": 1, "renewing": 3, "recurring": 3}
-"""The same where tickets are replaced at firings and at their expiry."""
+"""The same with tickets that are mostly renewed at firings and at their expiry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ def reserving(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
 
 
 def competing(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
-    """Claims and returns against competitors; a fresh set for one run of a full cluster."""
+    """Claims, returns and renewals against competitors; a fresh set for one run of a full cluster."""
     return (
         granting.ClaimsAreKept(tolerance),
         granting.PinnedPodsHaveTickets(tolerance),
@@ -67,9 +67,5 @@ def competing(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
         rooms.BarriersStand(tolerance),
         rooms.ClaimedRoomIsKept(tolerance),
         rooms.ReturningRoomIsKept(tolerance),
+        rooms.RenewedRoomIsKept(tolerance),
     )
-
-
-def renewing(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
-    """The same for tickets that are replaced at firings and at their expiry."""
-    return (rooms.RenewedRoomIsKept(tolerance),)

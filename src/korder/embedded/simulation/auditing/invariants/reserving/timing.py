@@ -152,7 +152,7 @@ class ClocksAreTrue(Invariant):
         start = new.spec.starts_at or (instant.parse(fired) if fired else None)
         if was is not None and was != begins and not _is_renewed(was, new):
             yield Broken(f"{said}, before it said {was:%X}", (subject_of(change),))
-        elif was is None and start is not None and abs(begins - start) > _STAMP:
+        elif was is None and start is not None and not _begins_at(start, new):
             yield Broken(f"{said} instead of {start:%X}", (subject_of(change),))
         elif was is None and start is None and abs(begins - change.at) > self._slack:
             yield Broken(f"{said}, which is not now", (subject_of(change),))
@@ -160,6 +160,14 @@ class ClocksAreTrue(Invariant):
         right = begins + signs.length_of(new)
         if fresh and ends is not None and abs(ends - right) > _STAMP:
             yield Broken(f"it ends at {ends:%X} instead of {right:%X}", (subject_of(change),))
+
+
+def _begins_at(start: datetime, ticket: Ticket) -> bool:
+    """Whether the first clock of a ticket begins at its start; a ticket that waited for room until its term was over is renewed before it had one."""
+    begins = ticket.status.activation_time
+    if begins is None or abs(begins - start) <= _STAMP:
+        return True
+    return ticket.spec.starts_at is None and _is_renewed(start, ticket)
 
 
 def _is_renewed(was: datetime, ticket: Ticket) -> bool:
