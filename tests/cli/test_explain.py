@@ -66,7 +66,7 @@ def test_orders_and_tickets_in_one_question(here: Korder) -> None:
         (("pod",), "korder: say which pod: `korder explain pod NAME`"),
         (
             ("deploy", "web"),
-            "korder: korder explains pods, orders, tickets and quotas, and nothing of a Deployment",
+            "korder: korder explains pods, orders, tickets, quotas and nodes, and nothing of a Deployment",
         ),
         (("oder", "x"), "korder: the server has no resource of the name 'oder'"),
     ],

@@ -54,7 +54,7 @@ def run(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Say why a pod, order, ticket, quota or node waits, and what is next."""
+    """Say why a pod, order, ticket, quota or node is as it is."""
     asyncio.run(_explain(what, namespace, kubeconfig, context))
 
 
