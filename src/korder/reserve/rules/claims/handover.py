@@ -5,14 +5,17 @@ ticket, the pod and the guardians alone (`members`), so a crash is just a reconc
 `nomination` is for clusters in which the manager may not change nodes.
 """
 
+from dataclasses import replace
+
 from korder.api.plan import Plan, Step
-from korder.reserve.rules.claims import claimsteps, nomination, taint
+from korder.reserve.rules.claims import claimsteps, fairness, nomination, taint
 from korder.reserve.rules.claims.scene import Handover, Scene
 from korder.reserve.rules.tickets import barrier
 
 
 def plan(scene: Scene) -> Plan:
     """Decides what happens on the node now, and when to look again."""
+    scene = replace(scene, members=fairness.in_fair_order(scene.members))
     if scene.settings.handover is Handover.NOMINATE:
         return nomination.plan(scene).then(*_left_over(scene))
     return taint.plan(scene)

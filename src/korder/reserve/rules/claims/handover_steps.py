@@ -11,7 +11,7 @@ from korder.api.meta import key_of
 from korder.api.plan import Create, Delete, Notice, Plan, Step
 from korder.reserve.rules.claims import endings, fitting, givingback
 from korder.reserve.rules.claims.members import NEVER, Member
-from korder.reserve.rules.claims.scene import Scene, age
+from korder.reserve.rules.claims.scene import Scene
 from korder.reserve.rules.tickets import guardian
 from korder.reserve.rules.tickets.guardian import Place
 
@@ -75,7 +75,7 @@ class HandoverSteps:
         site = self.scene.site
         places = fitting.places(site) if site is not None else 0
         left = []
-        for member, pod in sorted(members, key=lambda each: age(each[1])):
+        for member, pod in members:
             places -= bool(member.rest)
             if member.rest and places < 0:
                 self.end(endings.crowded(member, self.scene.node, self.scene.now))
