@@ -57,6 +57,15 @@ spec:
   minAvailable: 8
   template: {spec: {resources: {requests: {cpu: "2"}}}}
 """
+POOL = """
+apiVersion: core.korder.dev/v1alpha1
+kind: Order
+metadata: {name: pool}
+spec:
+  replicas: 2
+  strategy: {type: Recurring, schedule: "0 */3 * * *"}
+  template: {spec: {duration: 30m, resources: {requests: {cpu: "1"}}}}
+"""
 SHORT = ("--for", "30m", "-o", "json")
 
 
@@ -123,6 +132,18 @@ def test_every_window_is_complete_only_with_all_its_tickets(quick: Korder) -> No
     assert friday.started_at is not None
     assert friday.complete_at is not None
     assert friday.complete_at > friday.started_at
+
+
+def test_a_pool_that_is_empty_between_its_terms_is_not_kept(quick: Korder) -> None:
+    """Its duration is shorter than the time between two firings."""
+    done = quick("simulate", "-f", "-", "--for", "3h10m", "-o", "json", stdin=POOL)
+    assert (done.returncode, done.stderr) == (1, "")
+    told = report.decode(done.stdout.encode()).timeline
+    (promise,) = told.promises
+    assert promise.text.startswith("had 2 of 2 tickets missing for 149m since 00:30:01: ")
+    assert [each.text.partition(":")[0] for each in told.happenings if each.bad] == [
+        "2 of 2 tickets missing for 149m"
+    ]
 
 
 def test_an_order_that_fills_its_quota_is_kept(quick: Korder) -> None:

@@ -18,6 +18,13 @@ BATCH = Name("Order", "default", "batch")
 SETTLED: dict[str, JSON] = {"type": "Progressing", "status": "False", "reason": "Settled"}
 WORKING: dict[str, JSON] = {"type": "Progressing", "status": "True", "reason": "Working"}
 CLOSED: dict[str, JSON] = {"type": "Ready", "status": "True", "reason": "BetweenWindows"}
+EMPTY: dict[str, JSON] = {
+    "type": "Ready",
+    "status": "False",
+    "reason": "GapBetweenTickets",
+    "message": "No ticket until 03:00.",
+}
+POOL: dict[str, JSON] = {"strategy": {"type": "Recurring", "schedule": "0 */3 * * *"}}
 
 
 class History(BaseHistory):  # type: ignore[misc, valid-type]  the class of a file that is no module
@@ -193,3 +200,77 @@ def test_tickets_that_wait_for_room_are_counted_apart_from_pods() -> None:
     use = history.told().use
     assert [use.waiting_tickets[second] for second in (0, 50, 150, 250)] == [2, 2, 1, 0]
     assert set(use.waiting) == {0}
+
+
+def a_pool_of_two() -> History:
+    """A pool whose tickets are held for half an hour after each firing."""
+    history = History(seconds=14_400)
+    history.order_is(_status(), replicas=2, **POOL)
+    for number in (0, 1):
+        history.ticket(f"batch-{number}", "Reserved")
+    return history
+
+
+def test_a_pool_whose_tickets_have_expired_misses_them_until_the_next_firing() -> None:
+    history = a_pool_of_two()
+    history.after(1800).ticket("batch-0", "Expired")
+    history.ticket("batch-1", "Expired")
+    history.order_is(_status(conditions=[EMPTY]), replicas=2, **POOL)
+    history.after(60).drop("tickets.core.korder.dev", "batch-0", by="korder")
+    history.after(8940).order_is(_status(), replicas=2, **POOL)
+    history.ticket("batch-2", "Reserved")
+    history.ticket("batch-3", "Reserved")
+    told = history.told()
+    assert history.texts()[-1] == "2 of 2 tickets missing for 150m: No ticket until 03:00"
+    assert [each.bad for each in told.happenings] == [False, True]
+    assert [each.state for each in told.workloads[0].spans] == [
+        State.RUNNING,
+        State.WAITING,
+        State.RUNNING,
+    ]
+    assert (told.promises[0].kept, told.promises[0].text) == (
+        False,
+        "had 2 of 2 tickets missing for 150m since 00:30:00: No ticket until 03:00",
+    )
+
+
+def test_a_pool_that_is_empty_at_the_end_wants_its_tickets() -> None:
+    history = a_pool_of_two()
+    history.after(1800).ticket("batch-0", "Expired")
+    history.ticket("batch-1", "Expired")
+    told = history.told()
+    assert (told.promises[0].kept, told.promises[0].text) == (
+        False,
+        "wants 2, has 0 since 00:30:00",
+    )
+    assert (told.workloads[0].wanted, told.workloads[0].state) == (2, State.WAITING)
+
+
+@pytest.mark.parametrize("phase", ["Released", "Reserved"])
+def test_a_pool_whose_tickets_were_used_or_renewed_misses_nothing(phase: str) -> None:
+    history = a_pool_of_two()
+    history.after(1800).ticket("batch-0", phase)
+    history.ticket("batch-1", phase)
+    assert history.told().promises[0].kept
+
+
+def test_a_pool_that_is_paused_scaled_down_or_replaced_in_seconds_misses_nothing() -> None:
+    paused = a_pool_of_two()
+    paused.order_is(_status(), replicas=2, generation=2, paused=True, **POOL)
+    smaller = a_pool_of_two()
+    smaller.order_is(_status(), replicas=1, **POOL)
+    quick = a_pool_of_two()
+    for history in (paused, smaller, quick):
+        history.after(1800).ticket("batch-0", "Expired")
+    quick.after(2).ticket("batch-2", "Reserved")
+    for history in (paused, smaller, quick):
+        assert history.told().promises[0].kept
+
+
+def test_an_order_that_is_no_pool_misses_no_ticket_that_has_expired() -> None:
+    history = History()
+    history.books("0-2", made=0)
+    for number in range(3):
+        history.ticket(f"batch-{number}", "Reserved")
+    history.after(60).ticket("batch-1", "Expired")
+    assert history.told().promises[0].kept

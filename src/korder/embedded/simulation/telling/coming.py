@@ -20,6 +20,8 @@ class Coming:
         """Those of the booked numbers whose tickets have been seen."""
         self._due: set[str] = set()
         self._later: dict[datetime, set[str]] = {}
+        self.lapsed = 0
+        """Tickets that expired since there were as many as the order wants at all times."""
 
     @property
     def unmade(self) -> int:

@@ -17,6 +17,8 @@ class Gap:
     why: str = ""
     in_vain: bool = False
     """Whether something was given up for which this workload waited."""
+    lapsed: bool = False
+    """Whether tickets had expired that the order wants at all times."""
     now: tuple[int, int] = (0, 0)
     at: datetime | None = None
     lengths: dict[tuple[int, int], timedelta] = field(default_factory=dict)

@@ -27,6 +27,7 @@ class Goal:
         held: It is not meant to run now (suspended).
         booked: Numbers of tickets that it wants besides those that are there, unless they have been seen.
         nodes: On how many nodes it wants a ticket, while it makes some.
+        standing: How many tickets it wants at all times, also between those that have expired and the next firing.
         closed: It wants nothing until later; what was booked before and not made never came.
         trouble: Why its controller cannot make pods, if it says so.
         progress: How far it is, if it is meant to end.
@@ -39,6 +40,7 @@ class Goal:
     held: bool = False
     booked: frozenset[int] = frozenset()
     nodes: int = 0
+    standing: int = 0
     closed: bool = False
     trouble: str = ""
     progress: str = ""
@@ -93,8 +95,9 @@ def _tickets(body: Body) -> Goal:
         held=bool(bodies.part(body, "spec").get("paused")),
         booked=frozenset(_booked(body)),
         nodes=_nodes(body) if makes else 0,
+        standing=_standing(body),
         closed=ready.get("reason") == OrderReason.BETWEEN_WINDOWS,
-        trouble=short,
+        trouble=short or _emptiness(ready),
     )
 
 
@@ -125,6 +128,19 @@ def _members(text: str, least: int) -> Iterator[int]:
     for span in filter(None, text.split(",")):
         first, _, last = span.partition("-")
         yield from range(max(int(first), least), int(last or first) + 1)
+
+
+def _standing(body: Body) -> int:
+    """How many tickets the pool of a Recurring order has; in DaemonSet mode the nodes decide."""
+    spec = bodies.part(body, "spec")
+    recurs = bodies.part(spec, "strategy").get("type") == StrategyType.RECURRING
+    return _number(spec, "replicas", 1) if recurs and not spec.get("daemonSet") else 0
+
+
+def _emptiness(ready: Body) -> str:
+    """Until when a pool has no tickets, if it says so."""
+    empty = ready.get("reason") == OrderReason.GAP
+    return str(ready.get("message") or "").rstrip(".") if empty else ""
 
 
 def _has_windows(body: Body) -> bool:

@@ -69,6 +69,8 @@ class Line:
         self._missed = 0
         """Tickets that ended without ever having held anything."""
         self._missed_why = ""
+        self._lapses: list[str] = []
+        """Each gap between the expiry of tickets and the next firing: its length, its beginning and its reason."""
         self._goes_without = False
         """What it has is not all it wanted: the rest was given up."""
         self._pods: tuple[str, ...] = ()
@@ -92,7 +94,8 @@ class Line:
         """How many pods are to run; where nobody says, those that are there, that were lost, and that are yet to come."""
         if self._goal.pods is not None:
             return self._goal.pods
-        return self.crew.unfinished + len(self._lost) + self._coming.due + self._unmade
+        there = self.crew.unfinished + len(self._lost) + self._coming.due
+        return there + self._unmade + self._lapsed
 
     @property
     def _unmade(self) -> int:
@@ -101,6 +104,14 @@ class Line:
             return 0
         bare = self._goal.nodes - self.crew.unfinished - self._coming.there
         return max(self._coming.unmade, bare)
+
+    @property
+    def _lapsed(self) -> int:
+        """How many tickets of a standing pool have expired and are not replaced."""
+        if self._goal.held:
+            return 0
+        there = self.crew.unfinished + self._coming.there + self._coming.unmade
+        return max(min(self._coming.lapsed, self._goal.standing - there), 0)
 
     @property
     def state(self) -> State:
@@ -128,7 +139,7 @@ class Line:
         self._pass(at)
         self.deleted_at, self._goal, self._trouble = None, goal, goal.trouble
         if again:
-            self._coming.book(frozenset())
+            self._coming = Coming()
         unmade = self._coming.unmade
         self._coming.book(goal.booked)
         if goal.closed and before.trouble:
@@ -196,6 +207,12 @@ class Line:
         self._missed_why = self.crew.members[uid].why or self._missed_why
         self.move(at, uid, Phase.SUCCEEDED, "")
 
+    def lapse(self, at: datetime, uid: str) -> None:
+        """A ticket expired that held room."""
+        self._pass(at)
+        self._coming.lapsed += 1
+        self.move(at, uid, Phase.SUCCEEDED, "")
+
     def _give_up(self, number: int, why: str) -> None:
         """Tickets that could not be made are not wanted any more."""
         if number <= 0:
@@ -239,6 +256,8 @@ class Line:
     def _judge(self, at: datetime) -> None:
         """Opens or closes the gap, after anything has changed."""
         self._coming.advance(at)
+        if not self._lapsed:
+            self._coming.lapsed = 0
         if self.deleted_at is not None:
             return
         if self.state not in _MISSING:
@@ -247,6 +266,7 @@ class Line:
         if self._gap is None:
             self._gap = Gap(at, "" if self._complete_at else _WANTED)
             self._goes_without = False
+        self._gap.lapsed |= bool(self._lapsed)
         self._gap.hold(at, self._missing, self.wanted)
         self._gap.why = self._why or self._gap.why
 
@@ -268,11 +288,15 @@ class Line:
         missing, wanted = gap.mostly()
         after = f"all {self._well} after {lasting(seconds)}"
         missed = not gap.cause or gap.in_vain
-        if missed:
+        if missed or gap.lapsed:
             after = f"{missing} of {wanted} {self._noun}s missing for {lasting(seconds)}"
+        if gap.lapsed:
+            self._lapses.append(f"{after} since {self._clock(gap.since)}{reason}")
         cause = self._caused(gap, wanted if missed else self.wanted)
         told = [cause, after] if runs or missed else [cause]
-        self._say(gap.since, f"{', '.join(filter(None, told))}{reason}", bad=gap.in_vain)
+        self._say(
+            gap.since, f"{', '.join(filter(None, told))}{reason}", bad=gap.in_vain or gap.lapsed
+        )
 
     def conclude(self, end: datetime) -> None:
         """The run ends, and tells of what is still missing."""
@@ -340,6 +364,10 @@ class Line:
             number = "a ticket" if self._missed == 1 else f"{self._missed} tickets"
             why = f": {self._missed_why}" if self._missed_why else ""
             return False, f"had {number} that never held anything{why}"
+        if self._lapses:
+            again = len(self._lapses) - 1
+            more = f", and {again} more time{'s' if again > 1 else ''}" if again else ""
+            return False, f"had {self._lapses[0]}{more}"
         settled = state is State.DONE or (state in _CONTENT and not self._goal.ends)
         if settled or self._goal.held or self.deleted_at is not None:
             return True, self._kept()

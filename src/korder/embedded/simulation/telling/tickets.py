@@ -1,13 +1,15 @@
 """Tickets as what an order has, and guardians as what takes room.
 
-`chronicle` passes their changes on. An order wants the tickets that are there and whose time has come: those that hold room, or
-whose pod has it, are well; the others wait, and so does what the order has booked and is yet to come. One that ends without ever having held anything was missed, and breaks the promise of
-its order. Guardians are not told at all: their ticket is.
+`chronicle` passes their changes on. An order wants the tickets that are there and whose time has come: those that hold room, or whose pod
+has it, are well; the others wait, and so does what the order has booked and is yet to come. One that ends without ever having held
+anything was missed, and breaks the promise of its order. One of a Recurring order that expires is missing until the order has as
+many as it wants again. Guardians are not shown: their ticket is.
 """
 
 from collections.abc import Callable
 from datetime import datetime
 
+from korder.api.reserve import TicketPhase
 from korder.embedded.simulation.changes import Change
 from korder.embedded.simulation.telling import bodies
 from korder.embedded.simulation.telling.bodies import Body
@@ -54,9 +56,11 @@ class Tickets:
             member = self._meet(change, line, phase)
         if member is None or phase is None:
             return
-        in_vain = phase is Phase.SUCCEEDED and not member.started
-        if in_vain and member.phase is not Phase.SUCCEEDED:
+        ends = phase is Phase.SUCCEEDED and member.phase is not Phase.SUCCEEDED
+        if ends and not member.started:
             line.miss(change.at, uid)
+        elif ends and bodies.part(body, "status").get("phase") == TicketPhase.EXPIRED:
+            line.lapse(change.at, uid)
         else:
             line.move(change.at, uid, phase, _why(body) if phase is Phase.WAITS else "")
 
