@@ -11,14 +11,14 @@ import typer
 
 from korder.api import noderoom
 from korder.api.core import EVENTS, NODES, PODS, Node, Pod
-from korder.api.meta import HasMetadata, Key, Kind, controller_of, owned_by
+from korder.api.meta import HasMetadata, Key, Kind, controller_of, key_of, owned_by
 from korder.api.quota import QUOTAS
 from korder.api.reserve import GUARDIAN_LABEL, ORDERS, TICKETS, ClaimReason, Ticket
 from korder.cli import tables
 from korder.cli.asking import Context, Desk, Kubeconfig, Namespace, desk
 from korder.cli.tables import Layout
 from korder.kube.errors import Forbidden, KubeError, NotFound
-from korder.reserve.rules.claims import claiming
+from korder.reserve.rules.claims import blocked, claiming
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
 from korder.reserve.rules.claims.seeking import Market
@@ -109,18 +109,21 @@ async def _ask_of_pod(at: Desk, pod: Pod) -> PodQuestion:
         here = [each for each in neighbours if each.spec.node_name == name]
         return Site(node, here) if node is not None else None
 
+    tickets = (await at.client.list(TICKETS, where)).items
+    guardians = (await at.client.list(PODS, where, labels=f"{GUARDIAN_LABEL}=true")).items
     market = Market(
         where,
-        (await at.client.list(TICKETS, where)).items,
+        tickets,
         (await at.client.list(ORDERS, where)).items,
         site,
         SystemClock().now(),
+        blocked=blocked.among(guardians, {key_of(each): each for each in tickets}.get),
     )
     return PodQuestion(
         pod,
         market,
         await _waiting(at, where),
-        (await at.client.list(PODS, where, labels=f"{GUARDIAN_LABEL}=true")).items,
+        guardians,
         knows_nodes=nodes is not None,
         parting=await _parting(at, pod),
     )

@@ -1,6 +1,6 @@
 """Tickets, pods that ask for them, and the market where they meet, made by hand."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import cast
 
@@ -41,6 +41,7 @@ def market(
     nodes: Iterable[Builder[Node]] = (a_node("node-1"),),
     orders: Iterable[Builder[Order]] = (),
     there: Iterable[Pod] = (),
+    blocked: Mapping[str, str] | None = None,
 ) -> Market:
     sites = {node.metadata.name: node for node in (each.build() for each in nodes)}
     pods = tuple(there)
@@ -55,6 +56,7 @@ def market(
         [each.build() for each in orders],
         site,
         NOW,
+        blocked=blocked or {},
     )
 
 

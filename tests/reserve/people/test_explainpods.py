@@ -59,6 +59,7 @@ def explained(
     nodes: tuple[Builder[Node], ...] = (a_node("node-1"),),
     waiting: tuple[Builder[Pod], ...] = (),
     knows_nodes: bool = True,
+    blocked: dict[str, str] | None = None,
 ) -> Explanation:
     sites = {node.build().metadata.name: Site(node.build()) for node in nodes}
     market = Market(
@@ -67,6 +68,7 @@ def explained(
         [order.build() for order in orders],
         sites.get,
         NOW,
+        blocked=blocked or {},
     )
     everybody = [each.build() for each in (pod, *waiting)]
     return explainpods.explain(PodQuestion(pod.build(), market, everybody, knows_nodes=knows_nodes))
@@ -343,3 +345,12 @@ def test_a_pod_that_did_not_wait_says_what_its_event_said():
     parting = "FellBack: Scheduled without a ticket: There is no order default/o."
     told = explainpods.explain(PodQuestion(pod, market, parting=parting))
     assert told.facts == (f"It was last told: {parting}",)
+
+
+def test_a_ticket_that_cannot_be_handed_over_says_why():
+    why = "guardian korder-guardian-t has the finalizer example.com/slow"
+    told = explained(a_seeker(), a_held("t"), blocked={"t-uid": why})
+    assert told.verdict == (
+        f"It waits (NoTicketFree): No ticket is free; ticket default/t cannot be handed over: {why}."
+    )
+    assert verdicts(told) == {"t": f"cannot be handed over: {why}"}

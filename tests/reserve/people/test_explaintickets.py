@@ -239,3 +239,14 @@ def test_a_ticket_of_a_closed_order_says_that_nobody_can_claim_it():
     told = explaintickets.explain(TicketQuestion(held.build(), NOW, order=order))
     assert "Nobody can claim it before order gang has once held 3 tickets." in told.facts
     assert "It is a ticket of order gang." in told.facts
+
+
+def test_a_ticket_whose_guardian_cannot_be_deleted_says_so():
+    ticket = a_case(phase="Reserved", nodeName="n1", guardianPod="default/g")
+    guardian = a_pod("g").on("n1").owned_by(TICKETS, ticket.build())
+    slow = guardian.but({"metadata": {"finalizers": ["example.com/slow"]}})
+    told = explaintickets.explain(TicketQuestion(ticket.build(), NOW, guardians=[slow.build()]))
+    assert (
+        "It cannot be handed over to a pod: guardian g has the finalizer example.com/slow."
+        in told.facts
+    )

@@ -14,7 +14,7 @@ from korder.api.meta import HasMetadata, Key
 from korder.api.plan import NOTHING, Patch, Plan, Step
 from korder.api.reserve import HANDOVER_TAINT, ORDERS, TICKETS, Ticket, TicketPhase
 from korder.kube.errors import ApiError
-from korder.reserve.rules.claims import claiming, claimsteps, givingback, seeking
+from korder.reserve.rules.claims import blocked, claiming, claimsteps, givingback, seeking
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.seeking import Market, Stock
 from korder.runtime.manager import Manager
@@ -35,6 +35,8 @@ _SHELVES = "claims.shelves"
 _KINDS = "claims.kinds"
 _CLAIMING = "claims.claiming"
 _UNBOUND = "claims.unbound"
+_DETAINED = "claims.detained"
+"""Index of pods: by namespace, the guardians that cannot be deleted at once."""
 _IN_USE = frozenset({TicketPhase.CLAIMING, TicketPhase.CLAIMED})
 
 
@@ -57,6 +59,7 @@ class Claims:
         self._pods.add_index(_UNTOLD, _untold)
         self._pods.add_index(_WAITING, lambda pod: ("",) if any(_sought(pod)) else ())
         self._pods.add_index(BY_NODE, by_node)
+        self._pods.add_index(_DETAINED, _detained)
         self._tickets.add_index(BY_NAMESPACE, by_namespace)
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
         self._tickets.add_index(HANDED_OVER, handed_over)
@@ -66,7 +69,7 @@ class Claims:
         self._tickets.add_index(_UNBOUND, _unbound)
         self._orders.add_index(BY_NAMESPACE, by_namespace)
         self._controller = manager.controller("claims", self._turn, refused=self._refused)
-        self._controller.follow(self._pods, lambda pod: map(_key, (*_sought(pod), *_untold(pod))))
+        self._controller.follow(self._pods, _concerned)
         self._controller.follow(self._tickets, _home)
         self._controller.follow(self._orders, _home)
         self._nodes.on_change(self._node_changed)
@@ -83,6 +86,7 @@ class Claims:
             now,
             self._stock(key.name),
             tuple(self._tickets.reader.where(_UNBOUND, key.name)),
+            self._blocked(key.name),
         )
         return claiming.plan(waiting, market, untold)
 
@@ -106,6 +110,11 @@ class Claims:
         kinds = [next(iter(alike)) for alike in self._alike(_KINDS, namespace)]
         claiming = self._tickets.reader.where(_CLAIMING, namespace)
         return Stock(self._alike(_SHELVES, namespace), claiming, kinds)
+
+    def _blocked(self, namespace: str) -> dict[str, str]:
+        """The tickets that cannot be handed over now, by UID; only guardians that cannot be deleted are looked at."""
+        detained = self._pods.reader.where(_DETAINED, namespace)
+        return blocked.among(detained, self._tickets.reader.get)
 
     def _alike(self, index: str, namespace: str) -> list[Collection[Ticket]]:
         tickets = self._tickets.reader
@@ -186,6 +195,16 @@ def _claiming(ticket: Ticket) -> Iterable[Hashable]:
 
 def _unbound(ticket: Ticket) -> Iterable[Hashable]:
     return (ticket.metadata.namespace,) if ticket.status.unbound_workload else ()
+
+
+def _detained(pod: Pod) -> Iterable[str]:
+    return (pod.metadata.namespace,) if blocked.ticket_key(pod) is not None else ()
+
+
+def _concerned(pod: Pod) -> Iterable[Key]:
+    """The namespaces in which a pod seeks, or in which it keeps a ticket from others: that changes with its finalizers alone."""
+    keeps = _detained(pod) if pod.metadata.finalizers else ()
+    return map(_key, (*_sought(pod), *_untold(pod), *keeps))
 
 
 def _sought(pod: Pod) -> Iterable[str]:

@@ -16,6 +16,7 @@ import msgspec
 
 from korder.api import noderoom
 from korder.api.core import Pod
+from korder.api.meta import key_of
 from korder.api.noderoom import HostPort
 from korder.api.reserve import Ticket
 from korder.api.resources import Resources
@@ -139,9 +140,22 @@ class _Book:
                 mismatch=nearest.words if nearest is not None else "",
                 is_crowded=nearest is not None and not nearest.is_closed,
                 is_shared=any(self._shared(seeker)),
+                blocked=self._blocked(seeker),
             )
             self._why[likeness] = self._reasons.why(seeker, judged)
         return self._why[likeness]
+
+    def _blocked(self, seeker: Seeker) -> str:
+        """Names the first ticket that would fit and cannot be handed over now, and says why."""
+        pod, needs = seeker.pod, fitting.needs_of(seeker.pod)
+        for ticket in sorted(self._lots.blocked(seeker), key=attrgetter("metadata.name")):
+            beside = fitting.leaves_some(pod, ticket)
+            left = usage.remainder(ticket, ticket.status.shared_by)
+            mismatch = self._mismatch(pod, ticket.status.node_name, beside=beside)
+            if mismatch is None and fitting.is_large_enough(needs, left):
+                why = self._market.blocked[ticket.metadata.uid]
+                return f"ticket {key_of(ticket)} cannot be handed over: {why}"
+        return ""
 
     def _shared(self, seeker: Seeker) -> Iterator[Ticket]:
         """The tickets on their way to another pod of which this one could have a part."""

@@ -24,10 +24,11 @@ class Lot(NamedTuple):
 
 
 class Lots:
-    """The free tickets of a namespace, without those of orders that are closed."""
+    """The free tickets of a namespace, without those of orders that are closed and those that cannot be handed over now."""
 
     def __init__(self, market: Market, stock: Stock) -> None:
         self._now = market.now
+        self._blocked = market.blocked
         closed = market.closed()
         firsts = ((next(iter(shelf)), shelf) for shelf in stock.shelves)
         self._all = [
@@ -40,8 +41,19 @@ class Lots:
         """Of each shelf that is for the pod, the tickets that may be meant, as long as there is time."""
         for lot in self._meant(seeker):
             if seeking.is_shelf_for(seeker, lot.first):
-                in_time = [each for each in lot.tickets if seeking.is_in_time(each, self._now)]
-                yield lot._replace(tickets=in_time)
+                yield lot._replace(tickets=[each for each in lot.tickets if self._is_usable(each)])
+
+    def blocked(self, seeker: Seeker) -> Iterator[Ticket]:
+        """Of each shelf that is for the pod, the tickets that only their guardian keeps from being handed over."""
+        if not self._blocked:
+            return
+        for lot in self._meant(seeker):
+            if seeking.is_shelf_for(seeker, lot.first):
+                in_time = (each for each in lot.tickets if seeking.is_in_time(each, self._now))
+                yield from (each for each in in_time if each.metadata.uid in self._blocked)
+
+    def _is_usable(self, ticket: Ticket) -> bool:
+        return ticket.metadata.uid not in self._blocked and seeking.is_in_time(ticket, self._now)
 
     def _meant(self, seeker: Seeker) -> Collection[Lot]:
         if seeker.request.ticket:

@@ -5,7 +5,7 @@ controller keeps the shelves as an index, so that ten thousand tickets do not co
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -45,6 +45,8 @@ class Market:
     """What of the tickets can be had, if somebody has kept count of it."""
     failed: Collection[Ticket] | None = None
     """The tickets by which pods were not bound, if they are known."""
+    blocked: Mapping[str, str] = field(default_factory=dict)
+    """Of tickets that hold room and cannot be handed over now, by UID: why not (`claims.blocked`)."""
 
     def pauses(self) -> Mapping[str, datetime]:
         """Until when workloads whose pods were not bound claim nothing."""

@@ -37,12 +37,14 @@ class Judged:
         mismatch: What is nearest to a fit where one is large enough, but not on a node for the pod.
         is_crowded: Whether other pods on the nodes keep it from one.
         is_shared: Whether one that it could share is on its way to another pod.
+        blocked: Which one would fit and cannot be handed over now, and why; empty if there is none.
     """
 
     some_suit: bool
     mismatch: str
     is_crowded: bool
     is_shared: bool
+    blocked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,9 @@ class Reasons:
         if not large:
             short = _nearest(needs, there.sizes)
             return Wait(ClaimReason.NONE_FITS, _unfit(request, what, "No ticket fits", short))
+        if judged.blocked and not judged.some_suit:
+            none_free = f"No ticket is free; {judged.blocked}."
+            return Wait(ClaimReason.NONE_FREE, none_free, judged.is_crowded, judged.is_shared)
         if judged.mismatch and not judged.some_suit:
             unfit = _unfit(request, what, "No free ticket fits", judged.mismatch)
             return Wait(ClaimReason.NONE_FITS, unfit, judged.is_crowded, judged.is_shared)

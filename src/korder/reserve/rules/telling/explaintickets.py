@@ -17,7 +17,7 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.reserve.rules.claims import fitting, members, owners, seeking
+from korder.reserve.rules.claims import blocked, fitting, members, owners, seeking
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.members import Member
 from korder.reserve.rules.claims.requests import InvalidRequest, request_of
@@ -121,6 +121,8 @@ def _reserved(asked: TicketQuestion) -> Explanation:
             f"Nobody can claim it before order {asked.order.metadata.name} has once held"
             f" {asked.order.spec.min_available} tickets."
         )
+    if why := blocked.why(ticket, asked.guardians):
+        facts.append(f"It cannot be handed over to a pod: {why}.")
     rows = shortened(_seekers(asked))
     if not rows:
         facts.append("No pod waits for it.")

@@ -41,8 +41,14 @@ def _verdict(pod: Pod, ticket: Ticket, market: Market, mismatch: str) -> tuple[i
         if ticketstatus.is_held_ahead(ticket):
             return 2, f"is held and cannot be claimed yet: {telling.life(ticket, market.now)}"
         return 2, f"holds nothing yet{f' ({why})' if why else ''}"
-    if mismatch:
-        return 1, f"does not fit: the pod {mismatch}"
+    blocked = market.blocked.get(ticket.metadata.uid, "")
+    if mismatch or blocked:
+        return (
+            1,
+            f"does not fit: the pod {mismatch}"
+            if mismatch
+            else f"cannot be handed over: {blocked}",
+        )
     return (0, "would fit") if seeking.is_free(ticket, market.now) else (2, "is at its end")
 
 
