@@ -4,12 +4,16 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
-from tests.reserve.doors.doors import URL, doors
+from tests.reserve.doors.doors import URL, Doors, doors
 
+from korder.api import codec
 from korder.api.core import PODS
 from korder.api.meta import JSON, Key
-from korder.api.reserve import ORDERS, TICKETS
+from korder.api.plan import PatchType
+from korder.api.reserve import HANDOVER_TAINT, ORDERS, TICKETS, Order
+from korder.kube import served
 from korder.kube.errors import ApiError, Forbidden, Invalid
+from korder.reserve.rules.doors import objects
 from korder.reserve.rules.doors.admission import Question, judge_order, judge_pod
 from korder.reserve.rules.doors.objects import Admission
 from korder.reserve.rules.doors.site import Site
@@ -340,3 +344,98 @@ async def test_nobody_speaks_to_a_ticket_in_the_name_of_an_order(
             with pytest.raises(Invalid, match=word):
                 await there.client.patch(TICKETS, key, {"metadata": {"annotations": {word: said}}})
         await there.client.patch(TICKETS, key, {"metadata": {"annotations": {"team": "b"}}})
+
+
+def tolerating(*tolerations: dict[str, JSON]) -> Builder[Any]:
+    return a_pod("p").but({"spec": {"tolerations": list(tolerations)}})
+
+
+EVERY_TAINT: dict[str, JSON] = {"operator": "Exists"}
+OTHER: dict[str, JSON] = {"key": "dedicated", "operator": "Exists"}
+BY_NAME: list[dict[str, JSON]] = [
+    {"key": HANDOVER_TAINT, "operator": "Exists"},
+    {"key": HANDOVER_TAINT, "operator": "Exists", "effect": "NoSchedule"},
+    {"key": HANDOVER_TAINT, "operator": "Equal", "value": "1767268800000"},
+    {"key": HANDOVER_TAINT, "value": "x", "effect": "NoExecute", "tolerationSeconds": 5},
+]
+REFUSED = (
+    r"spec\.tolerations:? must not name the key korder\.dev/handover.*allowed is any other key"
+)
+
+
+async def test_nobody_but_the_manager_lets_a_pod_pass_hand_overs(
+    clock: Clock, admission: Admission
+) -> None:
+    async with doors(clock, admission) as there:
+        for toleration in BY_NAME:
+            with pytest.raises((Invalid, Forbidden), match=REFUSED):
+                await there.client.create(PODS, tolerating(OTHER, toleration).json, dry_run=True)
+        created = tolerating(EVERY_TAINT, OTHER)
+        assert (await there.client.create(PODS, created.json)).spec.tolerations
+        for toleration in BY_NAME:
+            with pytest.raises((Invalid, Forbidden), match=REFUSED):
+                await add(there, EVERY_TAINT, OTHER, toleration)
+        await add(there, EVERY_TAINT, OTHER, {"key": "more", "operator": "Exists"})
+
+
+async def add(there: Doors, *tolerations: dict[str, JSON]) -> None:
+    """Adds to the tolerations of the pod, to those that the server has added itself."""
+    pod = await there.client.get(PODS, Key("default", "p"))
+    had = [codec.plain(each) for each in pod.spec.tolerations]
+    listed: JSON = [*had, *(each for each in tolerations if each not in had)]
+    await there.client.patch(PODS, Key("default", "p"), {"spec": {"tolerations": listed}})
+
+
+async def test_the_manager_gives_pods_leave_and_others_may_change_them_after_that(
+    clock: Clock, admission: Admission
+) -> None:
+    """Also while its webhooks do not answer, and also on a pod without a controller."""
+    place = Site(webhook_url=URL, user="kubernetes-admin")
+    async with doors(clock, admission, place) as there:
+        there.manager.up = False
+        await there.client.create(PODS, tolerating(OTHER).json)
+        await add(there, BY_NAME[2])
+        order = await create_order(there)
+        owned = tolerating(BY_NAME[2]).but({"metadata": {"name": "guardian"}})
+        await there.client.create(PODS, owned.owned_by(ORDERS, order).json)
+
+
+async def create_order(there: Doors) -> Order:
+    there.manager.up = True
+    order = await there.client.create(ORDERS, an_order("o").json)
+    there.manager.up = False
+    return order
+
+
+async def test_a_pod_that_was_given_leave_can_be_changed_by_anybody(
+    clock: Clock, admission: Admission
+) -> None:
+    async with doors(clock, admission, Site(webhook_url=URL, user="kubernetes-admin")) as there:
+        await there.client.create(PODS, tolerating(OTHER).json)
+        await add(there, BY_NAME[2])
+        for body in objects.doors(Site(webhook_url=URL), admission):
+            await reapply(there, body)
+        there.manager.up = False
+        key = Key("default", "p")
+        labelled = await there.client.patch(PODS, key, {"metadata": {"labels": {"a": "b"}}})
+        assert labelled.metadata.labels == {"a": "b"}
+        there.manager.up = True
+        with pytest.raises((Invalid, Forbidden), match=REFUSED):
+            await add(there, BY_NAME[0])
+
+
+async def reapply(there: Doors, body: dict[str, JSON]) -> None:
+    found = (await served.discover(there.client)).of(str(body["apiVersion"]), str(body["kind"]))
+    name = cast("dict[str, str]", body["metadata"])["name"]
+    assert found is not None
+    await there.client.patch(found.kind, Key("", name), body, PatchType.APPLY, force=True)
+
+
+async def test_pods_without_such_a_toleration_are_never_sent_to_the_manager(
+    clock: Clock, admission: Admission
+) -> None:
+    async with doors(clock, admission) as there:
+        there.manager.up = False
+        await there.client.create(PODS, tolerating(EVERY_TAINT, OTHER).json)
+        await add(there, {"key": "more", "operator": "Exists"})
+        assert there.manager.asked == []

@@ -36,6 +36,13 @@ def pods(request: AdmissionRequest) -> Verdict:
     return _verdict(judgement, _mark(pod) if judgement.marked else ())
 
 
+def tolerations(request: AdmissionRequest) -> Verdict:
+    """Refuses pods that are given a toleration of the hand-over taint."""
+    before = request.old_object if request.operation == "UPDATE" else None
+    old = codec.convert(before, Pod) if before is not None else None
+    return _verdict(admission.judge_tolerations(codec.convert(request.object, Pod), old))
+
+
 @dataclass(frozen=True, slots=True)
 class Counted:
     """What is known in this process: the use of quotas, the nodes there are, and each order by its key."""

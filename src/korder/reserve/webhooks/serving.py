@@ -24,6 +24,7 @@ def by_path(clock: Clock, counted: Counted, *, system_classes: bool) -> Mapping[
     """The gates, by the paths they answer at."""
     return {
         hooks.PODS: gates.pods,
+        hooks.TOLERATIONS: gates.tolerations,
         hooks.RESERVE: gates.orders_and_tickets(clock, counted, system_classes=system_classes),
         hooks.QUOTAS: gates.quotas(counted),
     }

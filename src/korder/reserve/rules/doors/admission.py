@@ -13,6 +13,7 @@ from korder.api.core import Pod
 from korder.api.meta import JSON
 from korder.api.reserve import (
     DEFAULT_DURATION,
+    HANDOVER_TAINT,
     SCHEDULING_GATE,
     TICKET_GROUP_ANNOTATION,
     Order,
@@ -78,6 +79,15 @@ def judge_pod(pod: Pod) -> Judgement:
         return Judgement((Refusal("spec.nodeName", sentences.NODE_NAME),), warnings)
     gated = any(gate.name == SCHEDULING_GATE for gate in pod.spec.scheduling_gates)
     return Judgement(warnings=warnings, marked=not gated)
+
+
+def judge_tolerations(pod: Pod, before: Pod | None) -> Judgement:
+    """Refuses a pod that is given leave to take room which is being handed over to another."""
+    had = before.spec.tolerations if before is not None else ()
+    given = (each for each in pod.spec.tolerations if each.key == HANDOVER_TAINT)
+    if all(each in had for each in given):
+        return Judgement()
+    return Judgement((Refusal("spec.tolerations", sentences.HANDOVER_TOLERATION),))
 
 
 def judge_order(order: Order, question: Question) -> Judgement:

@@ -81,14 +81,34 @@ CHANGES = Condition(
 """New orders and tickets, and such whose spec or notes change: what was once let in is not refused for a label."""
 
 
+_OURS = f"has(t.key) && t.key == '{reserve.HANDOVER_TAINT}'"
+_KEPT = "request.operation == 'UPDATE' && has(oldObject.spec.tolerations) && t in oldObject.spec.tolerations"
+PASSES = Condition(
+    "tolerates-hand-overs",
+    f"has(object.spec.tolerations) && object.spec.tolerations.exists(t, {_OURS} && !({_KEPT}))",
+)
+"""Pods that are given a toleration of the hand-over taint by name; those that have it keep it, because servers take no toleration away."""
+
+
+def not_handed_over_by(user: str) -> Condition:
+    """Everything but what this user makes for an owner or changes, as the manager does in a hand-over."""
+    made = "(request.operation == 'CREATE' && !has(object.metadata.ownerReferences))"
+    return Condition(
+        "not-by-the-manager", f"request.userInfo.username != '{_quoted(user)}' || {made}"
+    )
+
+
 _BY_ANOTHER = "request.userInfo.username != '{}' || !has(object.metadata.ownerReferences)"
 _SPARED = re.compile(re.escape(_BY_ANOTHER).replace(r"\{\}", r"((?:[^'\\]|\\.)*)"))
 
 
 def not_by(user: str) -> Condition:
     """Everything but what this user makes for an owner, as the manager does: people who run it themselves are judged like others."""
-    quoted = user.replace("\\", "\\\\").replace("'", "\\'")
-    return Condition("not-by-the-manager", _BY_ANOTHER.format(quoted))
+    return Condition("not-by-the-manager", _BY_ANOTHER.format(_quoted(user)))
+
+
+def _quoted(user: str) -> str:
+    return user.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def spared(cel: str) -> str:

@@ -81,6 +81,10 @@ OF_PODS = (
     ),
 )
 
+OF_TOLERATIONS = (
+    Demand(f"!({conditions.PASSES.cel})", f"spec.tolerations {sentences.HANDOVER_TOLERATION}"),
+)
+
 ADVICE_ON_PODS = tuple(
     Demand(f"!({_has(word)})", sentences.output_only(word)) for word in conditions.ANSWERS
 )

@@ -2,7 +2,7 @@
 
 `objects` installs them where admission policies are not to be had; `korder.reserve.webhooks` answers them. A pod that must have a ticket
 is refused while nobody answers; one that only prefers a ticket is let through and goes without. Pods that ask for nothing are never
-sent, nor is anything the manager itself writes.
+sent unless they tolerate hand-overs by name, nor is anything the manager itself writes.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from korder.api.reserve import GROUP, VERSION
 from korder.reserve.rules.doors import conditions
 from korder.reserve.rules.doors.site import WEBHOOK, Site, meta
 
-PODS, RESERVE, QUOTAS = "pods", "reserve", "quotas"
+PODS, TOLERATIONS, RESERVE, QUOTAS = "pods", "tolerations", "reserve", "quotas"
 """The gates of the manager, by the path they answer at."""
 _SECONDS = 5
 """How long an API server waits for an answer; the gates ask nobody, so even this is long."""
@@ -21,10 +21,12 @@ _SECONDS = 5
 def webhooks(place: Site) -> tuple[dict[str, JSON], ...]:
     """Both configurations."""
     of_pods = _rule("", "v1", ("CREATE",), ("pods",))
+    of_tolerations = _rule("", "v1", ("CREATE", "UPDATE"), ("pods",))
     of_ours = _rule(GROUP, VERSION, ("CREATE", "UPDATE"), ("orders", "orders/scale", "tickets"))
     of_quotas = _rule(GROUP, VERSION, ("CREATE", "UPDATE"), ("quotas",), "Cluster")
     required = [conditions.not_by(place.manager_user), conditions.MUST]
     preferred = [conditions.not_by(place.manager_user), conditions.MAY]
+    passing = [conditions.not_handed_over_by(place.manager_user), conditions.PASSES]
     ours = [conditions.not_by(place.manager_user), conditions.CHANGES]
     return (
         _configuration(
@@ -34,6 +36,7 @@ def webhooks(place: Site) -> tuple[dict[str, JSON], ...]:
         ),
         _configuration(
             "Validating",
+            _webhook("tolerations.korder.dev", TOLERATIONS, of_tolerations, passing, place, "Fail"),
             _webhook("orders-and-tickets.korder.dev", RESERVE, of_ours, ours, place, "Fail"),
             _webhook("quotas.korder.dev", QUOTAS, of_quotas, ours, place, "Fail"),
         ),

@@ -29,6 +29,7 @@ class _Scope(NamedTuple):
 
 
 _PODS = _Scope("", "v1", ("CREATE",), ("pods",))
+_TOLERATIONS = _PODS._replace(operations=("CREATE", "UPDATE"))
 _OURS = _Scope(GROUP, VERSION, ("CREATE", "UPDATE"), ("orders", "tickets"))
 _QUOTAS = _Scope(GROUP, VERSION, ("CREATE", "UPDATE"), ("quotas",), "Cluster")
 _SHOWN_QUOTAS: dict[str, JSON] = {
@@ -52,6 +53,15 @@ def policies(place: Site) -> tuple[dict[str, JSON], ...]:
     return (
         *_bound("Mutating", "korder-pods", marking),
         *_judged("korder-pods", _looked_at(_PODS, others, conditions.ASKS), expressions.OF_PODS),
+        *_judged(
+            "korder-pods-tolerations",
+            _looked_at(
+                _TOLERATIONS,
+                conditions.not_handed_over_by(place.manager_user),
+                conditions.PASSES,
+            ),
+            expressions.OF_TOLERATIONS,
+        ),
         *_judged(
             JUDGING,
             _looked_at(_OURS, others, conditions.CHANGES),

@@ -22,6 +22,10 @@ SYSTEM_CLASS = "must not begin with system-: such classes are for the cluster it
 OUR_WORDS = "must not be in a template: keys that begin with korder.dev/ are written by korder; allowed of them is korder.dev/ticket-group"
 NOTED = "must not be written by anybody but korder: an order says it to its tickets; give the ticket a startTime and a duration"
 NODE_NAME = "must be empty in a pod that asks for a ticket: the ticket decides where it goes"
+HANDOVER_TOLERATION = (
+    "must not name the key korder.dev/handover: korder adds such a toleration to the pods that it hands a ticket to,"
+    " for that hand-over alone; allowed is any other key"
+)
 NO_REPLICAS = (
     "spec.replicas has no effect with daemonSet: there is one ticket for each eligible node"
 )

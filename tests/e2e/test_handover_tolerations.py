@@ -1,0 +1,74 @@
+"""On a real control plane, by webhooks and by policies: only the manager lets pods tolerate the hand-over taint by name."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from tests.e2e.capacity import Installation, an_installation
+from tests.e2e.stage import Stage, a_stage
+
+from korder.api import codec
+from korder.api.core import PODS
+from korder.api.meta import JSON, Key
+from korder.api.reserve import HANDOVER_TAINT
+from korder.kube.errors import Forbidden, Invalid
+from korder.testing.builders import PodBuilder
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(120)]
+REFUSED = (
+    r"spec\.tolerations:? must not name the key korder\.dev/handover.*allowed is any other key"
+)
+BY_NAME: list[dict[str, JSON]] = [
+    {"key": HANDOVER_TAINT, "operator": "Exists"},
+    {"key": HANDOVER_TAINT, "operator": "Equal", "value": "1", "effect": "NoSchedule"},
+]
+EVERY_TAINT: dict[str, JSON] = {"operator": "Exists"}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["webhook", "policy"])
+async def site(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Installation]:
+    async with an_installation(request.param, tmp_path_factory.mktemp("manager")) as site:
+        yield site
+
+
+def tolerating(stage: Stage, toleration: dict[str, JSON]) -> PodBuilder:
+    return stage.pod("p").but({"spec": {"tolerations": [toleration]}})
+
+
+async def test_pods_that_tolerate_hand_overs_by_name_are_refused(site: Installation) -> None:
+    async with a_stage(site.world) as stage:
+        for toleration in BY_NAME:
+            with pytest.raises((Invalid, Forbidden), match=REFUSED):
+                await stage.client.create(PODS, tolerating(stage, toleration).json)
+        await stage.put(tolerating(stage, EVERY_TAINT))
+        for toleration in BY_NAME:
+            with pytest.raises((Invalid, Forbidden), match=REFUSED):
+                await add(stage, "p", toleration)
+        await add(stage, "p", {"key": "dedicated", "operator": "Exists"})
+
+
+async def test_the_manager_hands_over_a_full_node_and_the_pod_can_be_changed_after_that(
+    site: Installation,
+) -> None:
+    async with a_stage(site.world) as stage:
+        await stage.add_nodes(cpu="1")
+        await stage.put(stage.order("pool", 1))
+        await stage.counted(Reserved=1)
+        await stage.put(stage.asking("web", order="pool"))
+        await stage.bound("web")
+        pod = await stage.get(PODS, "web")
+        assert pod is not None
+        assert any(each.key == HANDOVER_TAINT for each in pod.spec.tolerations)
+        change: JSON = {"metadata": {"labels": {"a": "b"}}}
+        await stage.client.patch(PODS, Key(stage.name, "web"), change)
+        with pytest.raises((Invalid, Forbidden), match=REFUSED):
+            await add(stage, "web", BY_NAME[0])
+
+
+async def add(stage: Stage, name: str, toleration: dict[str, JSON]) -> None:
+    pod = await stage.get(PODS, name)
+    assert pod is not None
+    listed: JSON = [*(codec.plain(each) for each in pod.spec.tolerations), toleration]
+    await stage.client.patch(PODS, Key(stage.name, name), {"spec": {"tolerations": listed}})
