@@ -3,11 +3,12 @@
 Each is a row of what was lost on a real cluster, drawn small: one node, one or two orders, one burst of claims.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
 from korder.api.reserve import ORDER_ANNOTATION, REQUIRED_ANNOTATION, SCHEDULING_GATE
-from korder.embedded.simulation.script import AddNode, Apply, Manifest, Step, in_order
+from korder.embedded.simulation.script import AddNode, Apply, Delete, Manifest, Step, in_order
 from korder.embedded.simulation.workloads import bookings, objects
 from korder.embedded.simulation.workloads.bookings import API_VERSION, Form
 from korder.embedded.simulation.workloads.crowded import NO_SCHEDULER, PRIORITIES
@@ -27,11 +28,7 @@ def competitors(seed: int) -> Setup:
     """A full node whose tickets are claimed in one instant while pods of every priority wait."""
     rng = Random(seed)
     many = rng.randint(3, 6)
-    waiting = [
-        Apply(objects.pod(f"low-{number}", "default", replace(PLAIN, priority=rank)))
-        for number, rank in enumerate(PRIORITIES)
-    ]
-    steps = [Step(20.0, each) for each in waiting]
+    steps = [*_waiting(20.0)]
     steps += [Step(CLAIMED, _claimant("o", number)) for number in range(many)]
     return _played(seed, many, [_order("o", many, refresh="Never")], steps)
 
@@ -64,6 +61,18 @@ def unbindable(seed: int) -> Setup:
     return _played(seed, many, [_order("o", many, refresh="Never")], steps)
 
 
+def vanishing(seed: int) -> Setup:
+    """A full node whose claimants cannot be bound and are deleted within seconds while pods of every priority wait."""
+    rng = Random(seed)
+    many = rng.randint(3, 6)
+    steps = [*_waiting(20.0)]
+    for number in range(many):
+        steps.append(Step(CLAIMED, _claimant("o", number, scheduler=NO_SCHEDULER)))
+        at = CLAIMED + rng.uniform(0.5, 4)
+        steps.append(Step(at, Delete("v1", "Pod", f"claim-{number}", "default")))
+    return _played(seed, many, [_order("o", many, refresh="Never")], steps)
+
+
 def renewals(seed: int) -> Setup:
     """A full node whose tickets end again and again while pods of every priority wait: by their expiry, or by a firing."""
     rng = Random(seed)
@@ -75,11 +84,14 @@ def renewals(seed: int) -> Setup:
     length = "1m" if "schedule" in strategy else "30s"
     order = _order("o", many, refresh="Always", form=replace(ROOM, duration=length))
     order["spec"]["strategy"] = strategy
-    steps = [
-        Step(20.0, Apply(objects.pod(f"low-{number}", "default", replace(PLAIN, priority=rank))))
-        for number, rank in enumerate(PRIORITIES)
-    ]
-    return _played(seed, many, [order], steps)
+    return _played(seed, many, [order], [*_waiting(20.0)])
+
+
+def _waiting(at: float) -> Iterator[Step]:
+    """Pods of every priority that wait for room of one core."""
+    for number, rank in enumerate(PRIORITIES):
+        pods = replace(PLAIN, priority=rank)
+        yield Step(at, Apply(objects.pod(f"low-{number}", "default", pods)))
 
 
 def _played(seed: int, units: int, orders: list[Manifest], steps: list[Step]) -> Setup:

@@ -15,7 +15,7 @@ from tests.reserve.simulation.telling import (
 )
 
 from korder.api.reserve import HANDOVER_TAINT
-from korder.embedded.simulation.auditing.invariants.reserving import competing, granting
+from korder.embedded.simulation.auditing.invariants.reserving import competing, granting, renewing
 from korder.testing.builders import a_node, a_pod
 from korder.testing.story import Story
 
@@ -42,7 +42,7 @@ def test_a_barrier_is_removed_when_the_pod_is_bound() -> None:
 @pytest.mark.parametrize(
     ("by", "told"),
     [
-        (WE, ["the barrier of node node-1 was removed before its pod was bound"]),
+        (WE, ["the barrier of node node-1 was removed before its room was taken"]),
         ("user", []),
     ],
 )
@@ -69,6 +69,66 @@ def test_only_the_claimant_takes_the_room_that_its_guardian_left(
     vacated(story)
     story.tell(bound.on("node-1"), by="scheduler")
     assert story.broken == told
+
+
+def undone(reason: str = "ClaimUndone") -> telling.Builder[telling.Ticket]:
+    """The ticket of a claim that was undone after its guardian had gone."""
+    return ticket("Pending", nodeName="node-1", reason=reason)
+
+
+@pytest.mark.parametrize("reason", ["ClaimUndone", "NeverBound", "Stolen"])
+@pytest.mark.parametrize("told_first", [True, False], ids=["the ticket says so", "nothing said"])
+def test_the_room_of_an_undone_claim_is_kept_for_its_ticket(reason: str, told_first: bool) -> None:
+    story = Story(competing.ClaimedRoomIsKept())
+    story.tell(COMPETITOR)
+    vacated(story)
+    story.lose(let_go())
+    if told_first:
+        story.tell(undone(reason), by=WE)
+    story.tell(COMPETITOR.on("node-1"), by="scheduler")
+    lost = ["pod other was bound to node node-1 into its room"]
+    assert story.broken == ([] if told_first and reason == "Stolen" else lost)
+
+
+def test_the_room_of_an_undone_claim_is_kept_until_a_guardian_holds_it() -> None:
+    story = Story(competing.ClaimedRoomIsKept(), competing.BarriersStand())
+    vacated(story)
+    story.lose(let_go())
+    story.tell(undone(), by=WE)
+    story.tell(guardian(name="g2").on("node-1"), by="scheduler")
+    story.tell(NODE, by=WE)
+    assert story.broken == []
+
+
+def test_a_claim_undone_while_its_guardian_terminates_keeps_the_room_too() -> None:
+    story = Story(competing.ClaimedRoomIsKept())
+    story.tell(COMPETITOR, BARRED, claiming(), pod(), guardian().on("node-1"))
+    story.tell(guardian().on("node-1").deleted_at(story.now), by=WE)
+    story.lose(pod())
+    story.tell(undone(), by=WE)
+    story.lose(guardian(), by="nodes")
+    story.tell(COMPETITOR.on("node-1"), by="scheduler")
+    assert story.broken == ["pod other was bound to node node-1 into its room"]
+
+
+def test_a_barrier_stands_until_the_room_of_an_undone_claim_is_taken_back() -> None:
+    story = Story(competing.BarriersStand())
+    vacated(story)
+    story.lose(let_go())
+    story.tell(undone(), by=WE)
+    story.tell(NODE, by=WE)
+    assert story.broken == ["the barrier of node node-1 was removed before its room was taken"]
+
+
+def test_room_of_a_pod_that_was_bound_is_no_room_of_a_claim_any_more() -> None:
+    story = Story(competing.ClaimedRoomIsKept(), competing.BarriersStand())
+    story.tell(COMPETITOR)
+    vacated(story)
+    story.tell(let_go().on("node-1"), by="scheduler")
+    story.lose(let_go())
+    story.tell(undone(), NODE, by=WE)
+    story.tell(COMPETITOR.on("node-1"), by="scheduler")
+    assert story.broken == []
 
 
 @pytest.mark.parametrize(
@@ -188,7 +248,7 @@ def test_a_pod_without_a_ticket_has_a_condition_that_says_why() -> None:
 
 
 def test_the_room_of_a_ticket_that_is_replaced_goes_to_its_successor() -> None:
-    story = Story(competing.RenewedRoomIsKept())
+    story = Story(renewing.RenewedRoomIsKept())
     strategy = {"type": "OneTime", "refreshPolicy": "Always"}
     expired = ordered("t", "Expired", nodeName="node-1")
     story.tell(NODE, COMPETITOR, telling.order(strategy=strategy), expired)

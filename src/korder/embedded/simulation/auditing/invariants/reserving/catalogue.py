@@ -10,6 +10,7 @@ from korder.embedded.simulation.auditing.invariants.reserving import (
     making,
     opening,
     owning,
+    renewing,
     resting,
     timing,
     using,
@@ -67,5 +68,5 @@ def competing(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
         rooms.BarriersStand(tolerance),
         rooms.ClaimedRoomIsKept(tolerance),
         rooms.ReturningRoomIsKept(tolerance),
-        rooms.RenewedRoomIsKept(tolerance),
+        renewing.RenewedRoomIsKept(tolerance),
     )

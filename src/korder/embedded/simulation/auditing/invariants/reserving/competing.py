@@ -5,23 +5,22 @@ pod is bound to the node and the promises do not fit beside it any more, the roo
 freed (a guardian deleted by hand, a node that failed) is promised to no pod.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from korder.api import core, duration, noderoom, quantity
+from korder.api import core, noderoom, quantity
 from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import Key, controller_of
 from korder.api.noderoom import Demand
+from korder.api.quantity import Quantity
 from korder.api.reserve import (
     HANDOVER_TAINT,
     ORDERS,
     TICKETS,
     AfterUse,
-    Order,
-    RefreshPolicy,
-    StrategyType,
+    Reason,
     Ticket,
     TicketPhase,
 )
@@ -30,18 +29,15 @@ from korder.embedded.simulation.auditing.invariant import (
     Broken,
     Finding,
     Invariant,
-    Later,
     Tolerance,
 )
 from korder.embedded.simulation.auditing.invariants.reserving import granting, signs
-from korder.embedded.simulation.auditing.invariants.reserving.making import policy_of, type_of
 from korder.embedded.simulation.auditing.view import View
 from korder.embedded.simulation.changes import Change, Subject, subject_of
 
-_A_WHILE = timedelta(seconds=10)
+_UNDONE = frozenset({Reason.CLAIM_UNDONE, Reason.NEVER_BOUND})
+A_WHILE = timedelta(seconds=10)
 """How long room that a ticket is to have again stays promised; later its loss has other causes."""
-_AROUND = timedelta(seconds=5)
-"""How long after the end of a ticket its successor may be made."""
 
 
 class Promise(NamedTuple):
@@ -142,15 +138,22 @@ def _owners(pod: Pod, view: View) -> frozenset[str]:
 
 
 class ClaimedRoomIsKept(RoomIsKept):
-    """Judged is room that we freed for a claimant; a pod that claims another ticket of the node has room of its own."""
+    """Judged is room that we freed for a claimant, until that pod has it or a guardian holds it again.
+
+    Also when the claim is undone meanwhile, because the pod is gone or was never bound. A pod that claims another ticket of the node has
+    room of its own.
+    """
 
     name = "claimed-room-is-kept"
-    promise = "No other pod is bound into the room that guardians left for a pod that claims."
+    promise = (
+        "No other pod is bound into the room that guardians left for a pod that claims, also when"
+        " the claim is undone."
+    )
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
         super().__init__(tolerance)
         self._freed: dict[str, dict[str, datetime]] = {}
-        """By node, the UIDs of tickets whose guardian we deleted while they were Claiming."""
+        """By node, the UIDs of tickets whose guardian we deleted for a claim."""
 
     def note(self, change: Change, view: View) -> None:
         was, pod = view.both(PODS)
@@ -158,24 +161,38 @@ class ClaimedRoomIsKept(RoomIsKept):
             gone = pod is None or core.is_finished(pod)
             ticket = signs.guarded(was, view)
             ours = was.metadata.uid in self._ours
-            if gone and ours and ticket is not None and _is_claiming(ticket):
+            if gone and ours and ticket is not None and _is_vacated(ticket, was.spec.node_name):
                 on = self._freed.setdefault(was.spec.node_name, {})
                 on[ticket.metadata.uid] = change.at
+        if pod is not None and was is not None and pod.spec.node_name and not was.spec.node_name:
+            for ticket in [*self._of_claimant(pod, view)]:
+                del self._freed[pod.spec.node_name][ticket.metadata.uid]
         old, new = view.both(TICKETS)
-        if old is not None and (new is None or not _is_claiming(new)):
+        if old is not None and (new is None or not _is_vacated(new, old.status.node_name)):
             self._freed.get(old.status.node_name, {}).pop(old.metadata.uid, None)
+
+    def _of_claimant(self, pod: Pod, view: View) -> Iterator[Ticket]:
+        """The tickets whose room on its node a pod has just taken, as it should."""
+        for uid in self._freed.get(pod.spec.node_name, {}):
+            subject = view.bearer(uid)
+            ticket = signs.ticket_at(subject, view) if subject is not None else None
+            if ticket is not None and pod.metadata.uid in signs.holders(ticket):
+                yield ticket
 
     def promises(self, node: str, view: View) -> Iterator[Promise]:
         for uid, since in self._freed.get(node, {}).items():
             subject = view.bearer(uid)
             ticket = signs.ticket_at(subject, view) if subject is not None else None
-            pod = granting.claimant(ticket, view) if ticket is not None else None
-            if subject is None or ticket is None or pod is None:
+            if subject is None or ticket is None:
                 continue
-            if not granting.is_open(granting.node_of(ticket, view), pod):
+            pod = granting.claimant(ticket, view)
+            if not granting.is_open(view.of(NODES).get(Key("", node)), pod or Pod()):
                 continue
-            owners = frozenset({uid, pod.metadata.uid})
-            yield Promise(subject, node, noderoom.demand_of(pod), owners, since)
+            if pod is not None:
+                owners = frozenset({uid, pod.metadata.uid})
+                yield Promise(subject, node, noderoom.demand_of(pod), owners, since)
+            elif not any(map(signs.holds, signs.guardians(ticket, view))):
+                yield Promise(subject, node, _demand(signs.left(ticket)), frozenset({uid}), since)
 
     def judged(self, pod: Pod, lost: Promise, change: Change, view: View) -> Iterable[Finding]:
         ticket = signs.ticket_named_by(pod, view)
@@ -185,10 +202,13 @@ class ClaimedRoomIsKept(RoomIsKept):
 
 
 class BarriersStand(ClaimedRoomIsKept):
-    """Between a guardian and its pod the room is free only behind the barrier; `protected-first` judges how that begins."""
+    """Room that we free for a claim is free only behind the barrier; `protected-first` judges how that begins."""
 
     name = "barriers-stand"
-    promise = "We remove a barrier only when no room behind it waits for a pod that claims."
+    promise = (
+        "We remove a barrier only when no room behind it waits for a pod that claims, or for the"
+        " guardian of a ticket whose claim was undone."
+    )
 
     def check(self, change: Change, view: View) -> Iterable[Finding]:
         yield from super().check(change, view)
@@ -197,7 +217,7 @@ class BarriersStand(ClaimedRoomIsKept):
             return
         for promise in self.promises(change.name, view):
             if change.at - promise.since >= self._lag:
-                told = f"the barrier of node {change.name} was removed before its pod was bound"
+                told = f"the barrier of node {change.name} was removed before its room was taken"
                 yield Broken(told, (promise.ticket, subject_of(change)))
 
     def judged(self, pod: Pod, lost: Promise, change: Change, view: View) -> Iterable[Finding]:
@@ -206,8 +226,13 @@ class BarriersStand(ClaimedRoomIsKept):
         return ()
 
 
-def _is_claiming(ticket: Ticket) -> bool:
-    return ticket.status.phase is TicketPhase.CLAIMING and not signs.is_going(ticket)
+def _is_vacated(ticket: Ticket, node: str) -> bool:
+    """Whether room on a node that a guardian left belongs to its ticket: it is claimed, or the claim was undone."""
+    status = ticket.status
+    undone = status.phase is TicketPhase.PENDING and status.reason in _UNDONE
+    if signs.is_going(ticket) or status.node_name != node:
+        return False
+    return status.phase is TicketPhase.CLAIMING or undone
 
 
 class End(StrEnum):
@@ -257,7 +282,7 @@ class ReturningRoomIsKept(RoomIsKept):
             if subject is None or ticket is None or not self._awaited(ticket, since, view):
                 del away[uid]
             elif granting.is_open(view.of(NODES).get(Key("", node)), Pod()):
-                yield Promise(subject, node, _demand(ticket), frozenset({uid}), since)
+                yield Promise(subject, node, _demand(_asked(ticket)), frozenset({uid}), since)
 
     def judged(self, pod: Pod, lost: Promise, change: Change, view: View) -> Iterable[Finding]:
         del view
@@ -274,7 +299,7 @@ class ReturningRoomIsKept(RoomIsKept):
     def _awaited(self, ticket: Ticket, since: datetime, view: View) -> bool:
         if signs.is_going(ticket) or ticket.status.phase in signs.ENDED:
             return False
-        if view.now - since > _A_WHILE + self._late:
+        if view.now - since > A_WHILE + self._late:
             return False
         return not any(map(signs.holds, signs.guardians(ticket, view)))
 
@@ -292,120 +317,11 @@ def _returns(ticket: Ticket, view: View) -> bool:
     return ticket.spec.after_use is AfterUse.RESERVE or standing
 
 
-def _demand(ticket: Ticket) -> Demand:
-    """What the guardian of a ticket takes."""
-    asked = {name: quantity.parse(amount) for name, amount in ticket.spec.requests.items()}
-    return Demand({**noderoom.amounts(asked), "pods": 1})
+def _asked(ticket: Ticket) -> dict[str, Quantity]:
+    """What a ticket asks for, whoever shares it."""
+    return {name: quantity.parse(amount) for name, amount in ticket.spec.requests.items()}
 
 
-class _Lost(NamedTuple):
-    order: str
-    promise: Promise
-    pod: Subject
-
-
-class RenewedRoomIsKept(RoomIsKept):
-    """Judged a few seconds later, when it shows that a successor was made and has no room."""
-
-    name = "renewed-room-is-kept"
-    promise = (
-        "No other pod is bound into the room of a ticket that its order replaces when it ends."
-    )
-    reads = (ORDERS,)
-
-    def __init__(self, tolerance: Tolerance = CALM) -> None:
-        super().__init__(tolerance)
-        self._leaving: dict[str, tuple[str, Promise]] = {}
-        """Guardians of tickets that ended, by their UID: the order's UID and the room."""
-        self._free: dict[str, dict[str, tuple[str, Promise]]] = {}
-        self._lost: dict[Subject, list[_Lost]] = {}
-
-    def note(self, change: Change, view: View) -> None:
-        was, pod = view.both(PODS)
-        if was is None or not signs.is_guardian(was) or not was.spec.node_name:
-            return
-        if was.metadata.uid in self._ours and was.metadata.uid not in self._leaving:
-            ticket = signs.guarded(was, view)
-            order = signs.order_of(ticket, view) if ticket is not None else None
-            if ticket is not None and order is not None and _is_renewed(ticket, order):
-                promise = Promise(
-                    signs.about(ticket),
-                    was.spec.node_name,
-                    noderoom.demand_of(was),
-                    frozenset({order.metadata.uid}),
-                    change.at,
-                )
-                self._leaving[was.metadata.uid] = order.metadata.uid, promise
-        if pod is None and was.metadata.uid in self._leaving:
-            order_uid, promise = self._leaving.pop(was.metadata.uid)
-            free = self._free.setdefault(was.spec.node_name, {})
-            free[was.metadata.uid] = order_uid, promise._replace(since=change.at)
-
-    def promises(self, node: str, view: View) -> Iterator[Promise]:
-        free = self._free.get(node, {})
-        for uid, (_, promise) in tuple(free.items()):
-            if view.now - promise.since > _A_WHILE + self._late:
-                del free[uid]
-            else:
-                yield promise
-
-    def judged(self, pod: Pod, lost: Promise, change: Change, view: View) -> Iterable[Finding]:
-        del pod
-        order = self._drop(lost)
-        about = view.bearer(order)
-        if about is not None:
-            found = _Lost(order, lost, subject_of(change))
-            self._lost.setdefault(about, []).append(found)
-            yield Later(change.at + _AROUND + self._late, about)
-
-    def fulfilled(self, promise: Promise) -> None:
-        self._drop(promise)
-
-    def _drop(self, promise: Promise) -> str:
-        """Forgets a promise; returns the order's UID."""
-        free = self._free[promise.node]
-        guardian = next(uid for uid, (_, each) in free.items() if each is promise)
-        return free.pop(guardian)[0]
-
-    def look(self, subject: Subject, view: View) -> Iterable[Finding]:
-        lost = self._lost.pop(subject, [])
-        order = view.of(ORDERS).get(Key(subject.namespace, subject.name))
-        if order is None or signs.is_going(order) or order.spec.paused:
-            return
-        for each in lost:
-            waiting = [t for t in view.owned(TICKETS, each.order) if _waits(t, order, each, view)]
-            if waiting and order.metadata.uid == each.order:
-                told = (
-                    f"pod {each.pod.name} was bound to node {each.promise.node} into the room of"
-                    f" ticket {each.promise.ticket.name}; its successor"
-                    f" {waiting[0].metadata.name} waits"
-                )
-                yield Broken(told, (subject, each.promise.ticket, each.pod))
-                return
-
-
-def _is_renewed(ticket: Ticket, order: Order) -> bool:
-    """Whether an order replaces this ticket because its time is over."""
-    if signs.is_going(order) or order.spec.paused:
-        return False
-    if ticket.status.phase is not TicketPhase.EXPIRED and not signs.is_going(ticket):
-        return False
-    kind, policy = type_of(order), policy_of(order)
-    if kind is StrategyType.ONE_TIME:
-        return policy is RefreshPolicy.ALWAYS
-    return kind is StrategyType.RECURRING
-
-
-def _waits(ticket: Ticket, order: Order, lost: _Lost, view: View) -> bool:
-    """Whether a ticket is a successor that has no room."""
-    strategy = order.spec.strategy
-    lead = duration.parse(strategy.lead_time).timedelta if strategy and strategy.lead_time else None
-    made = ticket.metadata.creation_timestamp
-    earliest = lost.promise.since - _AROUND - (lead or timedelta())
-    return (
-        ticket.status.phase in (None, TicketPhase.PENDING)
-        and not signs.is_going(ticket)
-        and made is not None
-        and made >= earliest
-        and not any(map(signs.holds, signs.guardians(ticket, view)))
-    )
+def _demand(amounts: Mapping[str, Quantity]) -> Demand:
+    """What a guardian of this size takes."""
+    return Demand({**noderoom.amounts(amounts), "pods": 1})
