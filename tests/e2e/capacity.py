@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 import os
 from pathlib import Path
+from random import Random
 from statistics import median
 from typing import TypeVar
 
@@ -71,6 +72,32 @@ class Installation:
 
     world: World
     manager: Process
+
+    @asynccontextmanager
+    async def flagged(self, *flags: str) -> AsyncIterator[None]:
+        """Restarts the manager with more flags, and without them when the block ends."""
+        usual = self.manager.command
+        self.manager.command = (*usual, *flags)
+        try:
+            if flags:
+                await self.manager.restart()
+            yield
+        finally:
+            self.manager.command = usual
+            if flags:
+                await self.manager.restart()
+
+    async def crash(self, rng: Random) -> None:
+        """Kills scheduler and manager, one after the other, and starts each again."""
+        for victim in rng.sample([self.manager, self.world.plane.scheduler], 2):
+            await kill_and_start(victim, rng)
+
+
+async def kill_and_start(victim: Process, rng: Random) -> None:
+    await asyncio.sleep(rng.uniform(0, 0.5))
+    victim.kill()
+    await asyncio.sleep(rng.uniform(0, 0.5))
+    await victim.start()
 
 
 @asynccontextmanager

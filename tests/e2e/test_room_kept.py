@@ -5,6 +5,7 @@ The competitors never preempt. `KORDER_ROUNDS=5` runs five rounds of everything,
 
 import asyncio
 from collections.abc import AsyncIterator
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.e2e.capacity import (
     claim,
     compete,
     count_claims,
+    kill_and_start,
     seconds_now,
 )
 from tests.e2e.stage import LOOK, Stage, a_stage
@@ -28,7 +30,6 @@ from korder.api.core import PODS
 from korder.api.meta import JSON, Kind
 from korder.api.reserve import TICKETS, TicketPhase
 from korder.api.workloads import DEPLOYMENTS, JOBS, STATEFUL_SETS
-from korder.testing.processes import Process
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(120 + 90 * ROUNDS)]
 NEVER: JSON = {"type": "OneTime", "refreshPolicy": "Never"}
@@ -105,6 +106,26 @@ async def test_competitors_of_any_priority_take_nothing_from_the_claimants_of_a_
     figures.check()
 
 
+async def refilling(stage: Stage) -> None:
+    """60 % of the cluster, by an order that refills at once."""
+    await stage.add_nodes(4, cpu="8")
+    await stage.put(stage.order("pool", 20))
+    await stage.counted(Reserved=20)
+
+
+async def waiting(stage: Stage) -> None:
+    """All of the cluster, while tickets of another order wait."""
+    await stage.add_nodes(4, cpu="5")
+    await fill(stage, 20, waiting=10)
+
+
+async def one_full_node(stage: Stage) -> None:
+    await stage.add_nodes(cpu="20")
+    await stage.put(stage.order("pool", 20, strategy=NEVER))
+    await stage.counted(Reserved=20)
+
+
+HELD = {"refilling": refilling, "waiting": waiting, "one full node": one_full_node}
 WORKLOADS: dict[str, tuple[Kind[Any], dict[str, JSON]]] = {
     "StatefulSet": (STATEFUL_SETS, {"replicas": 20, "podManagementPolicy": "Parallel"}),
     "Job": (JOBS, {"parallelism": 20, "completions": 20}),
@@ -113,20 +134,20 @@ WORKLOADS: dict[str, tuple[Kind[Any], dict[str, JSON]]] = {
 
 
 @pytest.mark.parametrize(
-    ("workload", "priority"),
+    ("how", "workload", "priority"),
     cases(
-        zip(WORKLOADS, PRIORITIES, strict=True),
-        [(workload, priority) for workload in WORKLOADS for priority in PRIORITIES],
+        zip(HELD, WORKLOADS, PRIORITIES, strict=True),
+        product(HELD, WORKLOADS, PRIORITIES),
     ),
 )
-async def test_the_pods_of_a_workload_keep_the_capacity_of_full_nodes(
-    site: Installation, workload: str, priority: int
+async def test_the_pods_of_a_workload_keep_the_capacity_of_their_tickets(
+    site: Installation, how: str, workload: str, priority: int
 ) -> None:
+    """20 tickets hold capacity in one of these ways, and one workload claims them all."""
     figures, (kind, spec) = Figures(), WORKLOADS[workload]
     for _ in range(ROUNDS):
         async with a_stage(site.world) as stage:
-            await stage.add_nodes(4, cpu="5")
-            await fill(stage, 20, waiting=10)
+            await HELD[how](stage)
             await compete(stage, priority, 20)
             pod = stage.asking("web", order="pool")
             if kind is JOBS:
@@ -184,10 +205,3 @@ async def under_way(stage: Stage) -> None:
         if TicketPhase.CLAIMING in phases or all(pod.spec.node_name for pod in waiting):
             return
         await asyncio.sleep(LOOK)
-
-
-async def kill_and_start(victim: Process, rng: Random) -> None:
-    await asyncio.sleep(rng.uniform(0, 0.5))
-    victim.kill()
-    await asyncio.sleep(rng.uniform(0, 0.5))
-    await victim.start()

@@ -1,12 +1,14 @@
-"""Capacity that goes back to its ticket or on to the next one, and claims beside trouble: no competitor gets it in between.
+"""Capacity that goes back to its ticket or on to the next term: no competitor gets it in between, or the ticket says so.
 
-The competitors never preempt. `KORDER_ROUNDS=5` runs five rounds of everything, with webhooks and with policies, and the renewals
+The manager has its usual flags, unless a test says more. The competitors never preempt. `KORDER_ROUNDS=5` runs five rounds of everything, with webhooks and with policies, and the renewals
 that take minutes.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from itertools import product
+from random import Random
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -16,8 +18,6 @@ from tests.e2e.capacity import (
     ROUNDS,
     Figures,
     Installation,
-    Tenant,
-    a_tenant,
     an_installation,
     bound_rivals,
     cases,
@@ -30,18 +30,17 @@ from tests.e2e.capacity import (
 from tests.e2e.stage import LOOK, Stage, a_stage
 
 from korder.api import core
-from korder.api.core import NODES, PODS
-from korder.api.meta import JSON
-from korder.api.reserve import ORDER_LABEL, TICKETS, Ticket, TicketPhase
-from korder.api.workloads import DAEMON_SETS, DEPLOYMENTS
+from korder.api.core import NODES, PODS, Pod, reported
+from korder.api.meta import JSON, Key, Kind
+from korder.api.reserve import ORDER_LABEL, TICKETS, Ticket, TicketCondition, TicketPhase
+from korder.api.workloads import DAEMON_SETS, DEPLOYMENTS, JOBS, STATEFUL_SETS
 from korder.embedded.actors.machines import Manners
+from korder.kube.request import Propagation
 from korder.reserve.rules.claims import claimsteps
+from korder.runtime.clock import SystemClock
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180 + 120 * ROUNDS)]
 RETURNED_WITHIN_SECONDS = 20.0
-CLAIMED_BESIDE_WITHIN_SECONDS = 75.0
-"""Longer than a hand-over may take: a claim that waits for a stuck one is measured, not given up."""
-NEIGHBOURS = 5
 LOST = ("Lost", "Unschedulable")
 """Reasons of a ticket whose capacity others have."""
 
@@ -52,8 +51,7 @@ LOST = ("Lost", "Unschedulable")
 async def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Installation]:
-    folder = tmp_path_factory.mktemp("manager")
-    async with an_installation(request.param, folder, "--return-finalizer") as site:
+    async with an_installation(request.param, tmp_path_factory.mktemp("manager")) as site:
         yield site
 
 
@@ -98,19 +96,97 @@ async def finish(stage: Stage) -> None:
                 group.create_task(stage.edit(PODS, pod.metadata.name, {"metadata": over}))
 
 
+USUAL: tuple[str, ...] = ()
+FINALIZER = ("--return-finalizer",)
+FORMER = ("--handover=nominate",)
+GUARANTEED = [("deleted slowly", USUAL), *((how, FINALIZER) for how in ENDS)]
+"""What is promised, by how a pod ends and the flags of the manager."""
+
+
 @pytest.mark.parametrize("priority", cases([0], PRIORITIES))
-@pytest.mark.parametrize("how", ENDS)
-async def test_capacity_returns_to_its_ticket_however_the_pod_is_deleted(
-    site: Installation, how: str, priority: int
+@pytest.mark.parametrize(("how", "flags"), GUARANTEED)
+async def test_capacity_returns_to_its_ticket_when_the_pod_is_deleted(
+    site: Installation, how: str, flags: tuple[str, ...], priority: int
 ) -> None:
     figures = Figures()
+    async with site.flagged(*flags):
+        for _ in range(ROUNDS):
+            async with a_stage(site.world) as stage:
+                node = await in_use(stage)
+                await compete(stage, priority, 8)
+                await end(stage, node, how)
+                await count_returned(stage, figures, 8)
+    figures.check()
+
+
+@pytest.mark.skipif(not FULL_RUN, reason="the manager alone is killed by other tests")
+@pytest.mark.parametrize("priority", PRIORITIES)
+async def test_capacity_returns_to_its_ticket_when_scheduler_and_manager_are_killed(
+    site: Installation, priority: int
+) -> None:
+    figures, rng = Figures(), Random(priority)
+    async with site.flagged(*FINALIZER):
+        for _ in range(ROUNDS):
+            async with a_stage(site.world) as stage, asyncio.TaskGroup() as group:
+                node = await in_use(stage)
+                await compete(stage, priority, 8)
+                crash = group.create_task(site.crash(rng))
+                await end(stage, node, rng.choice(ENDS))
+                await crash
+                await count_returned(stage, figures, 8)
+    figures.check()
+
+
+WORKLOADS: dict[str, tuple[Kind[Any], dict[str, JSON]]] = {
+    "StatefulSet": (STATEFUL_SETS, {"replicas": 8, "podManagementPolicy": "Parallel"}),
+    "Job": (JOBS, {"parallelism": 8, "completions": 8}),
+    "Deployment": (DEPLOYMENTS, {"replicas": 8}),
+}
+
+
+@pytest.mark.parametrize(
+    ("workload", "priority"), cases([("StatefulSet", 1_000)], product(WORKLOADS, PRIORITIES))
+)
+async def test_capacity_returns_to_its_tickets_when_the_pods_of_a_workload_are_deleted(
+    site: Installation, workload: str, priority: int
+) -> None:
+    """First the pods, which the controller makes again, so that they claim the same tickets; then the workload."""
+    figures, (kind, spec) = Figures(), WORKLOADS[workload]
     for _ in range(ROUNDS):
         async with a_stage(site.world) as stage:
-            node = await in_use(stage)
+            (node,) = await stage.add_nodes(cpu="8")
+            await stage.reserve(*(stage.ticket(f"t{n}", afterUse="Reserve") for n in range(8)))
+            pod = stage.asking("web").but({"spec": {"terminationGracePeriodSeconds": 5}})
+            if kind is JOBS:
+                pod = pod.but({"spec": {"restartPolicy": "Never"}})
+            await claim(stage, figures, stage.workload(kind, pod, **spec), number=8)
             await compete(stage, priority, 8)
-            await end(stage, node, how)
+            old = {pod.metadata.uid for pod in await claimants(stage)}
+            await end(stage, node, "deleted slowly")
+            await count_reclaimed(stage, figures, 8, old)
+            await stage.client.delete(
+                kind, Key(stage.name, "web"), propagation=Propagation.BACKGROUND
+            )
             await count_returned(stage, figures, 8)
     figures.check()
+
+
+async def claimants(stage: Stage) -> list[Pod]:
+    return [pod for pod in await stage.all(PODS) if "web-" in pod.metadata.name]
+
+
+async def count_reclaimed(stage: Stage, figures: Figures, number: int, old: set[str]) -> None:
+    """Waits until other pods than the old ones have all tickets, and counts the tickets that none has."""
+    until = seconds_now() + 2 * RETURNED_WITHIN_SECONDS
+    while True:
+        there = [pod for pod in await claimants(stage) if pod.metadata.uid not in old]
+        bound = [pod for pod in there if pod.spec.node_name]
+        if len(bound) >= number or seconds_now() > until:
+            break
+        await asyncio.sleep(LOOK)
+    figures.claims += number
+    figures.lost += [f"{stage.name}: a pod made again is not bound"] * (number - len(bound))
+    figures.stolen += await bound_rivals(stage)
 
 
 async def in_use(stage: Stage) -> str:
@@ -123,31 +199,58 @@ async def in_use(stage: Stage) -> str:
     return node
 
 
-async def test_a_ticket_whose_pod_ended_by_itself_holds_its_capacity_or_says_who_has_it(
-    site: Installation,
+@pytest.mark.parametrize(
+    ("how", "flags"),
+    cases(
+        [("ended", USUAL), ("force-deleted", USUAL)],
+        [
+            *product(("ended", "deleted", "force-deleted"), (FORMER, USUAL)),
+            ("ended", FINALIZER),
+        ],
+    ),
+)
+async def test_capacity_that_is_not_guaranteed_returns_or_its_ticket_says_that_it_is_lost(
+    site: Installation, how: str, flags: tuple[str, ...]
 ) -> None:
-    """Capacity is free as soon as the kubelet reports the end: no pod is bound first, or the ticket waits and says why."""
-    figures = Figures()
-    for rivals in (0, 8):
-        async with a_stage(site.world) as stage:
-            await in_use(stage)
-            await compete(stage, 0, rivals) if rivals else None
-            await finish(stage)
-            taken = await settled(stage, 8)
-            log.info("figures", rivals=rivals, returned=8 - taken, taken=taken)
-            assert taken <= rivals
-            await count_leftovers(stage, figures)
+    """It is free before anything can be written. The figures are those of the flags; the ticket gets capacity when there is some."""
+    figures, taken = Figures(), dict[int, int]()
+    async with site.flagged(*flags):
+        for _, rivals in product(range(ROUNDS), (0, 8)):
+            async with a_stage(site.world) as stage:
+                node = await in_use(stage)
+                await compete(stage, 0, rivals) if rivals else None
+                await (finish(stage) if how == "ended" else end(stage, node, how))
+                lost = await settled(stage, 8)
+                taken[rivals] = taken.get(rivals, 0) + len(lost)
+                assert len(lost) == len(await bound_rivals(stage))
+                assert all(map(says_why, lost)), [ticket.status for ticket in lost]
+                await stage.client.delete_collection(
+                    PODS, stage.name, labels="!korder.dev/guardian"
+                )
+                await count_returned(stage, figures, 8)
+    log.info("figures", how=how, flags=flags, of=8 * ROUNDS, lost=taken)
     figures.check()
 
 
-async def settled(stage: Stage, number: int) -> int:
-    """How many tickets wait for capacity that others have, when all tickets hold theirs or say so."""
+def says_why(ticket: Ticket) -> bool:
+    """Whether a condition says that the capacity is lost, with a message."""
+    ready = reported(ticket.status.conditions, TicketCondition.READY)
+    return (
+        ready is not None
+        and ready.status == "False"
+        and ready.reason in LOST
+        and bool(ready.message)
+    )
+
+
+async def settled(stage: Stage, number: int) -> list[Ticket]:
+    """The tickets that wait for capacity that others have, when all tickets hold theirs or say so."""
     until = seconds_now() + RETURNED_WITHIN_SECONDS
     while seconds_now() < until:
         there = len(await held(stage))
         lost = [t for t in await stage.all(TICKETS) if t.status.reason in LOST]
         if there + len(lost) == number and not await used(stage):
-            return len(lost)
+            return lost
         await asyncio.sleep(LOOK)
     raise AssertionError([t.status for t in await stage.all(TICKETS)])
 
@@ -157,22 +260,34 @@ async def used(stage: Stage) -> bool:
     return any("web-" in pod.metadata.name and not core.is_finished(pod) for pod in pods)
 
 
-@pytest.mark.parametrize("priority", cases([0], PRIORITIES))
+@pytest.mark.parametrize(
+    ("priority", "killed"), cases([(0, False)], product(PRIORITIES, (False, True)))
+)
 async def test_an_order_that_always_refills_keeps_its_capacity_when_tickets_expire(
-    site: Installation, priority: int
+    site: Installation, priority: int, killed: bool
 ) -> None:
-    figures = Figures()
+    """Once without trouble, and once with scheduler and manager killed at the expiry."""
+    figures, rng = Figures(), Random(priority)
     for _ in range(ROUNDS):
-        async with a_stage(site.world) as stage:
+        async with a_stage(site.world) as stage, asyncio.TaskGroup() as group:
             await stage.add_nodes(cpu="4")
             brief: JSON = {"spec": {"duration": "8s"}}
             strategy: JSON = {"type": "OneTime", "refreshPolicy": "Always"}
             await stage.put(stage.order("pool", 4, template=brief, strategy=strategy))
             first = await stage.counted(Reserved=4)
             await compete(stage, priority, 4)
-            await renewed(stage, first, within=15)
+            trouble = group.create_task(crash_at_expiry(site, first, rng)) if killed else None
+            await renewed(stage, first, within=30)
+            await trouble if trouble is not None else None
             await count_returned(stage, figures, 4)
     figures.check()
+
+
+async def crash_at_expiry(site: Installation, tickets: Sequence[Ticket], rng: Random) -> None:
+    """Waits until the first of the tickets expires, less a second, and kills scheduler and manager."""
+    ends = min(t.status.expiration_time for t in tickets if t.status.expiration_time)
+    await asyncio.sleep(max(0.0, (ends - SystemClock().now()).total_seconds() - 1))
+    await site.crash(rng)
 
 
 async def renewed(stage: Stage, before: Sequence[Ticket], within: float) -> None:
@@ -187,29 +302,43 @@ async def renewed(stage: Stage, before: Sequence[Ticket], within: float) -> None
 
 
 @pytest.mark.skipif(not FULL_RUN, reason="firings come once a minute")
-@pytest.mark.timeout(300 + 60 * ROUNDS)
-@pytest.mark.parametrize("lead", ["0s", "10s"])
+@pytest.mark.timeout(420 + 60 * ROUNDS)
+@pytest.mark.parametrize("killed", [False, True])
 async def test_a_pool_whose_tickets_last_from_firing_to_firing_has_no_gap(
-    site: Installation, lead: str
+    site: Installation, killed: bool
+) -> None:
+    """All policies, lead times and priorities side by side; scheduler and manager are killed at every firing, or never."""
+    figures, rng = Figures(), Random(1)
+    async with asyncio.TaskGroup() as group:
+        pools = [
+            group.create_task(keep_a_pool(site, figures, *each))
+            for each in product(("OnClaim", "Always"), ("0s", "10s"), PRIORITIES)
+        ]
+        while killed and not all(pool.done() for pool in pools):
+            await asyncio.sleep(60 - SystemClock().now().timestamp() % 60)
+            await site.crash(rng)
+    figures.check()
+
+
+async def keep_a_pool(
+    site: Installation, figures: Figures, policy: str, lead: str, priority: int
 ) -> None:
     """The first tickets count from their creation and may leave a gap; the competitors come after the first firing that brings tickets."""
-    figures = Figures()
     async with a_stage(site.world) as stage:
         await stage.add_nodes(cpu="4")
         brief: JSON = {"spec": {"duration": "60s"}}
         strategy: JSON = {
             "type": "Recurring",
             "schedule": "* * * * *",
-            "refreshPolicy": "OnClaim",
+            "refreshPolicy": policy,
             "leadTime": lead,
         }
         await stage.put(stage.order("pool", 4, template=brief, strategy=strategy))
         first = await stage.counted(Reserved=4)
         await renewed(stage, first, within=150)
-        await compete(stage, 0, 4)
+        await compete(stage, priority, 4)
         await asyncio.sleep(60 * ROUNDS + 5)
         await count_returned(stage, figures, 4)
-    figures.check()
 
 
 async def test_standing_tickets_take_their_nodes_back_when_their_daemon_set_is_deleted(
@@ -275,86 +404,3 @@ async def count_served(stage: Stage, figures: Figures, name: str) -> None:
     else:
         figures.lost.append(f"{stage.name}/{name} was not bound")
     await count_leftovers(stage, figures)
-
-
-STUCK: dict[str, JSON] = {
-    "missing claim": {
-        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}]
-    },
-    "unknown scheduler": {"schedulerName": "unknown"},
-}
-
-
-@asynccontextmanager
-async def two_nodes(
-    site: Installation, spare: int, pairs: int
-) -> AsyncIterator[tuple[Stage, Tenant]]:
-    """Two nodes with tickets of a tenant, and with one of another on the first; with some cpu to spare or none."""
-    async with a_stage(site.world) as stage, a_tenant(stage, "neighbour") as tenant:
-        beside, alone = await stage.add_nodes(2, cpu=str(pairs + 1 + spare))
-        await stage.reserve(stage.ticket("stuck", nodeName=beside))
-        await stage.reserve(stage.ticket("filler", nodeName=alone))
-        await tenant.reserve(
-            *(tenant.ticket(f"beside-{n}", nodeName=beside) for n in range(pairs)),
-            *(tenant.ticket(f"alone-{n}", nodeName=alone) for n in range(pairs)),
-        )
-        yield stage, tenant
-
-
-async def claim_seconds(tenant: Tenant, ticket: str) -> float:
-    """How long one pod takes from its creation until it is bound by this ticket."""
-    began = seconds_now()
-    await tenant.put(tenant.asking(ticket, ticket_request=ticket))
-    while seconds_now() < began + CLAIMED_BESIDE_WITHIN_SECONDS:
-        pod = await tenant.get(PODS, ticket)
-        if pod is not None and pod.spec.node_name:
-            break
-        await asyncio.sleep(0.02)
-    return seconds_now() - began
-
-
-async def compare(tenant: Tenant, pairs: int, pause: float = 0) -> tuple[float, float]:
-    """Seconds that all claims beside the stuck one took, and those of the other node; by turns."""
-    beside = alone = 0.0
-    for n in range(pairs):
-        alone += await claim_seconds(tenant, f"alone-{n}")
-        beside += await claim_seconds(tenant, f"beside-{n}")
-        await asyncio.sleep(pause)
-    log.info(
-        "figures", beside=round(beside, 2), alone=round(alone, 2), ratio=round(beside / alone, 2)
-    )
-    return beside, alone
-
-
-@pytest.mark.parametrize("spare", [0, 20], ids=["full", "almost empty"])
-@pytest.mark.parametrize("why", STUCK)
-async def test_a_claim_that_is_never_bound_delays_no_claim_of_another_tenant(
-    site: Installation, why: str, spare: int
-) -> None:
-    total_beside = total_alone = 0.0
-    figures = Figures()
-    for _ in range(ROUNDS):
-        async with two_nodes(site, spare, NEIGHBOURS) as (stage, tenant):
-            await stage.put(stage.asking("web", ticket_request="stuck").but({"spec": STUCK[why]}))
-            await stage.phase(TicketPhase.CLAIMING, "stuck")
-            beside, alone = await compare(tenant, NEIGHBOURS)
-            total_beside, total_alone = total_beside + beside, total_alone + alone
-            await count_leftovers(tenant, figures)
-    assert total_beside / total_alone <= 2, (
-        f"{total_beside:.2f} s beside, {total_alone:.2f} s alone"
-    )
-    figures.check()
-
-
-@pytest.mark.skipif(not FULL_RUN, reason="the pods of a stuck workload come once a minute")
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("spare", [0, 40], ids=["full", "almost empty"])
-async def test_a_workload_whose_pods_are_never_bound_delays_no_claim_of_another_tenant(
-    site: Installation, spare: int
-) -> None:
-    async with two_nodes(site, spare, 20) as (stage, tenant):
-        pod = stage.asking("web", ticket_request="stuck").but({"spec": STUCK["missing claim"]})
-        await stage.put(stage.workload(DEPLOYMENTS, pod, replicas=1))
-        await stage.phase(TicketPhase.CLAIMING, "stuck")
-        beside, alone = await compare(tenant, 20, pause=5)
-    assert beside / alone <= 2, f"{beside:.2f} s beside, {alone:.2f} s alone"
