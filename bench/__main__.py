@@ -38,6 +38,7 @@ BENCHMARKS = {
     ("claim-room-busy",): claims.room_busy,
     ("claim-full", "claim-full-p99"): claims.full,
     ("claim-full-busy", "claim-full-p99-busy"): claims.full_busy,
+    ("claim-room-writes", "claim-full-writes"): claims.writes,
     ("daemonset-nodes",): daemonsets.nodes,
     ("manager-memory", "expiry-spread"): expiry.spread,
     ("expiry-burst",): expiry.burst,

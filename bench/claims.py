@@ -2,15 +2,21 @@
 
 `claim-room`: the nodes have room for the pod beside the guardian. `claim-full` and `claim-full-p99`: tickets fill the nodes, so each hand-over
 has to wait until its guardian is gone, which a simulated kubelet sees to in 50 ms. Pods come at an even rate, whether those before them
-are bound or not: 5 a second, and 20 a second in the rows that end in `-busy`. The pods without ticket come first, on the same nodes while these are empty. Claims begin when the manager has come to rest
-after it made the tickets.
+are bound or not: 5 a second, and 20 a second in the rows that end in `-busy`. The pods without ticket come first, on the same nodes while these
+are empty. Claims begin when the manager has come to rest after it made the tickets.
+
+`claim-room-writes` and `claim-full-writes` count what the API server is asked to write from the creation of the pods until all is at rest, by everybody and
+for each claim, against the former protocol (`--handover=nominate`). Leases and Events are not among it.
 """
 
 import asyncio
 from collections.abc import Iterator
 from statistics import quantiles
+import sys
 from time import perf_counter
 from typing import NamedTuple
+
+from prometheus_client.parser import text_string_to_metric_families
 
 from bench.cluster import Cluster, a_cluster, a_pod, a_witness, is_bound
 from bench.korder import managed
@@ -20,11 +26,16 @@ from bench.table import Row
 from korder.api.core import PODS, Pod
 from korder.api.meta import JSON
 from korder.api.reserve import GUARDIAN_LABEL, ORDER_ANNOTATION
+from korder.net.http import Request
+from korder.reserve.rules.claims.scene import Handover
 
 CLAIMS = 200
 NODES = 20
 ROOMY, TIGHT = "32", "1"
 """Cpu of a node: for many times its tickets, and for its ten tickets alone."""
+WRITING = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
+UNCOUNTED = frozenset({"leases", "events", "subjectaccessreviews", "tokenreviews"})
+"""Resources that are written whether anything is claimed or not, or that store nothing."""
 
 
 class Rate(NamedTuple):
@@ -79,6 +90,50 @@ async def _waits(name: str, cpu: str, rate: Rate, tell: Tell) -> tuple[list[floa
             ours = await stream(cluster, namespace, rate, NAME)
         tell(f"{name}: claims, {_told(ours)}")
         return ours, bare
+
+
+def writes(tell: Tell) -> Iterator[Row]:
+    """Writes for a claim, against those of the former protocol."""
+    for name, cpu in (("claim-room-writes", ROOMY), ("claim-full-writes", TIGHT)):
+        ours, former = (asyncio.run(_written(name, cpu, each, tell)) for each in Handover)
+        yield Row(name, ours, "writes per claim", former, 1.0)
+
+
+async def _written(name: str, cpu: str, handover: Handover, tell: Tell) -> float:
+    """Writes of everybody for a claim; what is told has those of the controllers of korder too."""
+    async with (
+        a_cluster(NODES, cpu) as cluster,
+        managed(cluster.plane, f"--handover={handover}") as manager,
+    ):
+        namespace = await cluster.namespace("ours")
+        await an_order(cluster, namespace, CLAIMS)
+        await manager.rest()
+        tell(f"{name}: claims, {handover}")
+        before, own = await written(cluster), await manager.writes()
+        await stream(cluster, namespace, QUIET, NAME)
+        await manager.rest()
+        each = (await written(cluster) - before) / CLAIMS
+        own = (await manager.writes() - own) / CLAIMS
+        print(
+            f"{name}: {handover}: {each:.2f} writes per claim, {own:.2f} of korder", file=sys.stderr
+        )
+        return each
+
+
+async def written(cluster: Cluster) -> float:
+    """Writes that the API server has answered so far."""
+    text = (await cluster.client.raw(Request("GET", "/metrics"))).decode()
+    families = text_string_to_metric_families(text)
+    counted = next(family for family in families if family.name == "apiserver_request")
+    return sum(
+        each.value
+        for each in counted.samples
+        if each.name == "apiserver_request_total"
+        and each.labels["verb"] in WRITING
+        and not each.labels["dry_run"]
+        and each.labels["resource"] not in UNCOUNTED
+        and each.labels["code"].startswith("2")
+    )
 
 
 async def stream(cluster: Cluster, namespace: str, rate: Rate, order: str = "") -> list[float]:

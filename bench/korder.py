@@ -56,7 +56,7 @@ class Measured:
 
 
 @asynccontextmanager
-async def managed(plane: ControlPlane) -> AsyncIterator[Measured]:
+async def managed(plane: ControlPlane, *flags: str) -> AsyncIterator[Measured]:
     """Installs korder, runs a manager while the block does, and takes the doors away again, since nobody answers them afterwards."""
     webhooks, probes, metrics = free_ports(3)
     site = ("--admission=webhook", f"--webhook-url=https://{LOOPBACK}:{webhooks}")
@@ -70,6 +70,7 @@ async def managed(plane: ControlPlane) -> AsyncIterator[Measured]:
             f"--webhook-bind-address={LOOPBACK}:{webhooks}",
             f"--health-probe-bind-address={LOOPBACK}:{probes}",
             f"--metrics-bind-address={LOOPBACK}:{metrics}",
+            *flags,
         ),
         log=plane.folder / "manager.log",
         is_ready=lambda: _is_ready(probes),

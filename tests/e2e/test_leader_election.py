@@ -1,7 +1,7 @@
-"""Two managers, one lease, and a leader that sleeps past it: the audit log of the API server is the judge."""
+"""Leaders that lose their lease: by sleeping past it, where the audit log of the API server is the judge, and by outages of the API server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 import os
@@ -13,12 +13,17 @@ import sys
 from typing import NamedTuple
 
 import pytest
+from tests.e2e.capacity import FULL_RUN, Figures, claim, log
+from tests.e2e.installation import managed
+from tests.e2e.stage import a_stage, a_world
+from tests.e2e.waiting import accepted
 
 from korder.api import instant
-from korder.api.core import CONFIG_MAPS, LEASES
+from korder.api.core import CONFIG_MAPS, LEASES, PODS
 from korder.api.meta import Key
 from korder.kube.client import Client
-from korder.kube.errors import NotFound
+from korder.kube.connect import open_client
+from korder.kube.errors import KubeError, NotFound
 from korder.runtime.clock import Clock
 from korder.testing.controlplane import ControlPlane
 
@@ -146,3 +151,75 @@ async def test_a_leader_that_slept_past_its_lease_sends_nothing_that_counts(
             w.received for w in successor if w.code < 300 and w.what.startswith("configmaps")
         )
         assert all(write.received < taken for write in written if write.code < 300)
+
+
+OUTAGES = ("paused", "killed")
+OUTAGE_SECONDS = 7
+"""Longer than the children of these tests act without renewing, shorter than their lease."""
+
+
+async def test_a_leader_stands_for_election_again_after_an_outage_of_the_api_server(
+    a_control_plane: Callable[..., Awaitable[ControlPlane]], clock: Clock
+) -> None:
+    """Twice: the server does not answer, and it is gone. The process stays the same, and goes on with its work."""
+    plane = await a_control_plane(without=("kube-scheduler", "kube-controller-manager"))
+    lease, config = Key("default", "election"), plane.kubeconfig()
+    async with open_client(str(config), now=clock.now, rng=random.Random(0)) as client:
+        for i in range(COUNTERS):
+            meta = {"name": f"counter-{i}", "namespace": "default"}
+            await client.create(CONFIG_MAPS, {"metadata": meta, "data": {"count": "0"}})
+        async with a_manager(config, lease, "only") as process:
+            for outage in OUTAGES:
+                await leader_of(client, lease)
+                await more_progress(client, "default")
+                acquired = (await client.get(LEASES, lease)).spec.acquire_time
+                await interrupt(plane, outage, OUTAGE_SECONDS)
+                resumed = clock.monotonic()
+                await acquired_again(client, lease, acquired)
+                await more_progress(client, "default")
+                log.info("figures", outage=outage, back=round(clock.monotonic() - resumed, 1))
+                assert process.poll() is None
+
+
+async def interrupt(plane: ControlPlane, outage: str, seconds: float) -> None:
+    """Takes the API server away for some seconds."""
+    if outage == "paused":
+        plane.apiserver.pause()
+        await asyncio.sleep(seconds)
+        plane.apiserver.resume()
+    else:
+        plane.apiserver.kill()
+        await asyncio.sleep(seconds)
+        await plane.apiserver.start()
+
+
+async def acquired_again(client: Client, lease: Key, before: datetime | None) -> None:
+    """Waits until a new term has begun."""
+    async with asyncio.timeout(30):
+        while (await client.get(LEASES, lease)).spec.acquire_time == before:
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.skipif(not FULL_RUN, reason="the terms of a manager are long")
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("outage", OUTAGES)
+async def test_claims_are_served_after_an_outage_that_cost_the_manager_its_lease(
+    tmp_path: Path, outage: str
+) -> None:
+    async with (
+        a_world() as world,
+        managed(world.plane, tmp_path) as manager,
+        a_stage(world) as stage,
+    ):
+        await stage.add_nodes(cpu="4")
+        await stage.reserve(*(stage.ticket(f"t{n}") for n in range(4)))
+        pid = manager.pid
+        await interrupt(world.plane, outage, 13)
+        began = asyncio.get_running_loop().time()
+        await accepted(lambda: stage.all(PODS), KubeError)
+        figures = Figures()
+        await claim(stage, figures, *(stage.asking(f"web-{n}") for n in range(4)))
+        log.info("figures", outage=outage, back=round(asyncio.get_running_loop().time() - began, 1))
+        figures.check()
+        assert manager.pid == pid
+        assert "no longer leading" in manager.log.read_text()
