@@ -220,7 +220,9 @@ class TicketStatus(Base):
     reason: Annotated[str, doc("Why, in one word.", max_length=1024)] = ""
     message: Annotated[str, doc("Why, in a sentence.", max_length=32768)] = ""
     node_name: Annotated[str, doc("The node that holds the room.", max_length=253)] = ""
-    guardian_pod: Annotated[str, doc("The guardian, as namespace/name.", max_length=317)] = ""
+    guardian_pod: Annotated[
+        str, doc("The guardian, as namespace/name; empty during a hand-over.", max_length=317)
+    ] = ""
     claimed_pod: Annotated[str, doc("The pod that claimed, as namespace/name.", max_length=317)] = (
         ""
     )

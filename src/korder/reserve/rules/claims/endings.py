@@ -89,7 +89,7 @@ def _shared(member: Member, now: datetime) -> TicketStatus:
         rate = usage.rate(ticket, usage.taken(member.shares))
         return ticketstatus.in_use(ticket, "pods share all the room", rate, now)
     if member.keeps_guardian and member.firm:
-        return msgspec.structs.replace(ticket.status, phase=TicketPhase.RESERVED)
+        return _held_by(member, ticket.status)
     if heir is None or not heir.spec.node_name:
         home = ticket.status.node_name
         return ticketstatus.pending(
@@ -99,18 +99,21 @@ def _shared(member: Member, now: datetime) -> TicketStatus:
     return ticketstatus.reserved(ticket, heir, Reason.HELD, words, now)
 
 
+def _held_by(member: Member, status: TicketStatus) -> TicketStatus:
+    """The ticket holds its room again, or still, by the guardian that stands."""
+    name = str(key_of(member.firm[0]))
+    return msgspec.structs.replace(status, phase=TicketPhase.RESERVED, guardian_pod=name)
+
+
 def _back(
     member: Member, reason: Reason, why: str, now: datetime, *, is_unbound: bool = False
 ) -> Plan:
     ticket = member.ticket
     if member.firm:
-        status = msgspec.structs.replace(
-            ticket.status,
-            phase=TicketPhase.RESERVED,
-            claimed_by=None,
-            claimed_pod="",
-            claim_deadline=None,
+        unclaimed = msgspec.structs.replace(
+            ticket.status, claimed_by=None, claimed_pod="", claim_deadline=None
         )
+        status = _held_by(member, unclaimed)
     else:
         returns = reason not in (Reason.STOLEN, Reason.LOST) or bool(ticket.status.shared_by)
         home = ticket.status.node_name if returns else ""

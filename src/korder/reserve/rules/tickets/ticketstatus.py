@@ -132,7 +132,7 @@ def is_held_ahead(ticket: Ticket) -> bool:
 def claiming(
     ticket: Ticket, owner: PodReference, deadline: datetime, now: datetime
 ) -> TicketStatus:
-    """A pod has claimed the room and its guardian makes way for it."""
+    """A pod has claimed the room and its guardian makes way for it: from now on it may be gone at any moment."""
     pod = f"{owner.namespace}/{owner.name}"
     return _changed(
         ticket,
@@ -141,6 +141,7 @@ def claiming(
         phase=TicketPhase.CLAIMING,
         reason=Reason.HANDING_OVER,
         message=f"The room on node {ticket.status.node_name} is handed over to pod {pod}.",
+        guardian_pod="",
         claimed_by=owner,
         claimed_pod=pod,
         claim_deadline=clockwork.cut_off(deadline),
