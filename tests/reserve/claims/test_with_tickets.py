@@ -294,18 +294,18 @@ async def test_a_promise_that_comes_late_does_not_hold_a_batch_up(clock: Clock) 
         await reserve(cluster, of("b", cpu="2"))
         await cluster.delete(PODS, "old")
         await cluster.until(PODS, "korder-guardian-a", lambda g: bool(g.status.nominated_node_name))
-        await cluster.edit(PODS, "korder-guardian-b", stays)
-        await cluster.put(asking("new").requesting(cpu="2"))
-        await cluster.until(PODS, "new", members.is_marked)
+        cluster.machines.slow("node-1", Manners(stop=1))
+        await cluster.client.create(PODS, asking("new").requesting(cpu="2").json)
+        while not members.is_marked(await cluster.client.get(PODS, Key("default", "new"))):
+            await cluster.pass_time(0.005)
         promise: JSON = {"status": {"nominatedNodeName": "node-1"}}
         key = Key("default", "korder-guardian-a")
         await cluster.client.patch(PODS, key, promise, subresource="status")
+        assert await cluster.get(PODS, "korder-guardian-b")
         began = clock.now()
-        goes: JSON = {"metadata": {"finalizers": None}}
-        await cluster.edit(PODS, "korder-guardian-b", goes)
         await bound(cluster, "new")
         assert clock.now() - began < timedelta(seconds=5)
-        await cluster.edit(PODS, "old", goes)
+        await cluster.edit(PODS, "old", {"metadata": {"finalizers": None}})
         await in_peace(cluster)
 
 
