@@ -65,6 +65,23 @@ async def test_tickets_are_reserved_only_when_their_guardians_are_bound_s1(clock
         assert await told(cluster, left) == ["Created", "Unschedulable", "Reserved"]
 
 
+async def test_a_guardian_that_waits_for_capacity_is_visible_to_autoscalers(clock: Clock) -> None:
+    """They count pods that are Pending, have no gate, and that the scheduler has called Unschedulable."""
+    async with scene(clock, Tickets, nodes=1) as cluster:
+        await cluster.put(a_sized_ticket("a", cpu="3"), a_sized_ticket("b", cpu="3"))
+        await cluster.pass_time(60)
+        (waiting,) = [pod for pod in await cluster.guardians() if not pod.spec.node_name]
+        assert waiting.status.phase == "Pending"
+        assert waiting.spec.scheduling_gates == ()
+        assert not waiting.status.nominated_node_name
+        (scheduled,) = [c for c in waiting.status.conditions if c.type == "PodScheduled"]
+        assert (scheduled.status, scheduled.reason) == ("False", "Unschedulable")
+        cluster.add_node("scaled-up")
+        names = [ticket.metadata.name for ticket in await cluster.all(TICKETS)]
+        for name in names:
+            await cluster.until(TICKETS, name, RESERVED)
+
+
 def ending(name: str, policy: str, ttl: int) -> Builder[Ticket]:
     lifecycle: JSON = {"cleanupPolicy": policy, "ttlSecondsAfterFinished": ttl}
     made = a_ticket(name, duration="10s").but({"spec": {"lifecycle": lifecycle}})
