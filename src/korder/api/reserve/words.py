@@ -102,6 +102,7 @@ class Reason(StrEnum):
     GUARDIAN_REFUSED = "GuardianRefused"
     NODE_LOST = "NodeLost"
     NODE_CORDONED = "NodeCordoned"
+    NODE_TOO_SMALL = "NodeTooSmall"
     UNSCHEDULABLE = "Unschedulable"
     RETURNING = "Returning"
     HELD = "Held"

@@ -5,7 +5,7 @@ are. A pod or node that the caches do not show may only be late: before a ticket
 itself is asked.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -26,6 +26,8 @@ from korder.reserve.controllers.claims import (
 from korder.reserve.controllers.handovers import GUARDED, guarded
 from korder.reserve.controllers.renewing import Renewing
 from korder.reserve.controllers.schedulers import Schedulers
+from korder.reserve.rules.claims import fitting
+from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.tickets import barrier, guardian, succession, ticketplan
 from korder.reserve.rules.tickets.guardian import Options
 from korder.reserve.rules.tickets.picture import Picture
@@ -66,6 +68,8 @@ class Tickets:
     ) -> None:
         self._options = options or Options()
         self._renewing = renewing
+        self._shrunk: set[str] = set()
+        """Nodes that may have less than their pods request: new ones, and those that were resized."""
         self._client = manager.client
         self._tickets = manager.informers.of(TICKETS)
         self._pods = manager.informers.of(PODS)
@@ -103,11 +107,13 @@ class Tickets:
             self._controller.queue.add(key_of(change.objects[0]))
 
     def _node_changed(self, change: Change[Node]) -> None:
-        """Heartbeats concern nobody: only a node that comes, goes, or is cordoned does."""
+        """Heartbeats concern nobody: only a node that comes, goes, is cordoned, or is resized does."""
         old, new = change
         if old is not None and new is not None and _same(old, new):
             return
         name = change.objects[0].metadata.name
+        if old is None or (new is not None and new.status.allocatable != old.status.allocatable):
+            self._shrunk.add(name)
         for ticket in self._tickets.reader.where(BY_NODE, name):
             self._controller.queue.add(key_of(ticket))
         if self._is_open(name):
@@ -147,6 +153,7 @@ class Tickets:
             self._barred,
             self._taint_keys,
             partial(self._has_room, ticket.status.node_name),
+            self._overbooked,
         )
         if self._tickets.reader.get(key) is not ticket:
             return Plan().wake(now)
@@ -223,6 +230,17 @@ class Tickets:
         room = noderoom.room_of(node, pods_on(name, self._pods.reader))
         return not room.lacks(noderoom.demand_of(pod))
 
+    def _overbooked(self, pod: Pod) -> Collection[str]:
+        """Names what a bound pod requests and its node has too little of; only nodes that may be too small are counted."""
+        name = pod.spec.node_name
+        node = self._nodes.reader.get(Key("", name))
+        if name not in self._shrunk or node is None:
+            return ()
+        site = Site(node, pods_on(name, self._pods.reader))
+        if not fitting.is_overbooked(site):
+            self._shrunk.discard(name)
+        return fitting.overbooked(site, noderoom.demand_of(pod))
+
     def _is_open(self, name: str) -> bool:
         node = self._nodes.reader.get(Key("", name))
         return node is not None and not node.spec.unschedulable
@@ -293,5 +311,6 @@ def _same(old: Node, new: Node) -> bool:
     return (
         old.metadata.uid == new.metadata.uid
         and old.spec.unschedulable == new.spec.unschedulable
+        and old.status.allocatable == new.status.allocatable
         and barrier.token_of(old) == barrier.token_of(new)
     )

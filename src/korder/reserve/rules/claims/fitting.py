@@ -113,9 +113,18 @@ def crowded(pod: Pod, site: Site, *, beside: bool) -> str:
 
 def overbooked(site: Site, demand: Demand) -> list[str]:
     """What the pods on a node request more of than it has now, of what a pod needs: a guardian's place would not do for it."""
-    bound = [pod for pod in site.pods if pod.spec.node_name]
-    free = noderoom.room_of(site.node, bound).free()
+    free = _left_by_bound(site)
     return [name for name in demand.amounts if free.get(name, quantity.ZERO) < quantity.ZERO]
+
+
+def is_overbooked(site: Site) -> bool:
+    """Says whether the pods on a node request more of anything than it has now."""
+    return any(amount < quantity.ZERO for amount in _left_by_bound(site).values())
+
+
+def _left_by_bound(site: Site) -> dict[str, quantity.Quantity]:
+    bound = [pod for pod in site.pods if pod.spec.node_name]
+    return noderoom.room_of(site.node, bound).free()
 
 
 def of_any_node(mismatch: str, node: str) -> str:

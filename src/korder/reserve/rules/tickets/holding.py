@@ -5,7 +5,7 @@ left of its room. Three things take a second guardian for a while: a cordoned no
 back, and a changed size.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from korder.api import core, instant
@@ -32,6 +32,8 @@ ASTRAY_FOR = timedelta(minutes=1)
 """How long a second guardian stays that has come to a cordoned node like the first: of very many it can avoid only some."""
 NEXT_TRY = timedelta(seconds=5)
 """How long after a guardian was made that has failed the next is made, at the soonest: where one is turned away, others are too."""
+SMALL_FOR = timedelta(seconds=30)
+"""How often a node that has less than its pods request is looked at again; nothing tells of pods that leave it."""
 ALTERED_FOR = timedelta(minutes=5)
 """How old a guardian gets that somebody made another size than it was meant to have, before one more is tried."""
 
@@ -106,16 +108,25 @@ def _guarded(picture: Picture, chosen: Pod, now: datetime) -> Plan:
     if cordoned:
         node = chosen.spec.node_name
         reason, message = Reason.NODE_CORDONED, f"node {node} is cordoned: it cannot be claimed"
+    elif short := picture.overbooked(chosen):
+        reason, message = Reason.NODE_TOO_SMALL, _too_small(chosen.spec.node_name, short)
+    again_at = now + SMALL_FOR if reason is Reason.NODE_TOO_SMALL else None
     status = ticketstatus.reserved(ticket, chosen, reason, message, now)
     if status != ticket.status:
-        return ticketstatus.report(ticket, status).wake(status.expiration_time)
+        return ticketstatus.report(ticket, status).wake(status.expiration_time).wake(again_at)
     if picture.leaving():
         staying = [share for share in ticket.status.shared_by if share not in picture.leaving()]
         room = usage.remainder(ticket, staying)
         return succession.prepare(picture, room, Place(chosen.spec.node_name, gated=True), now)
     if cordoned and not ticket.spec.node_name and not ticket.status.shared_by:
         return _move(picture, chosen, now)
-    return picture.dismissal([pod for pod in picture.guardians if pod is not chosen], now)
+    others = [pod for pod in picture.guardians if pod is not chosen]
+    return picture.dismissal(others, now).wake(again_at)
+
+
+def _too_small(node: str, short: Collection[str]) -> str:
+    names = " and ".join(sorted(short))
+    return f"node {node} has less {names} than the pods on it request: no pod can claim the ticket there"
 
 
 def _altered(picture: Picture, pod: Pod, left: Amounts, now: datetime) -> Plan:

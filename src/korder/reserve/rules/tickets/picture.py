@@ -56,6 +56,7 @@ class Picture:
         is_open: Says whether there is a node of that name, and it takes pods.
         taints: Lists the keys of all taints in the cluster.
         has_room: Says whether the ticket's node has room for a guardian now.
+        overbooked: Names what a bound guardian requests and its node has less of than its pods request.
         barred: Says why a ticket may not be held for another term; empty if it may.
     """
 
@@ -75,6 +76,7 @@ class Picture:
     barred: Callable[[Ticket, datetime], str] = lambda _, __: ""
     taints: Callable[[], Iterable[str]] = tuple
     has_room: Callable[[Pod], bool] = lambda _: False
+    overbooked: Callable[[Pod], Collection[str]] = lambda _: ()
 
     @property
     def node_is_crowded(self) -> bool:

@@ -36,6 +36,7 @@ _BAD = frozenset(
         Reason.GUARDIAN_REFUSED,
         Reason.NODE_LOST,
         Reason.NODE_CORDONED,
+        Reason.NODE_TOO_SMALL,
         Reason.UNSCHEDULABLE,
     }
 )
