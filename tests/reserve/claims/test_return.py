@@ -17,7 +17,7 @@ from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims.scene import Handover, Settings
 from korder.runtime.clock import Clock
 from korder.runtime.manager import Manager
-from korder.testing.builders import a_pod
+from korder.testing.builders import a_pod, a_ticket
 
 NODE = "node-1"
 
@@ -117,4 +117,29 @@ async def test_finalizers_and_taints_go_when_the_manager_hands_over_by_nominatio
         await cluster.restart()
         await cluster.delete(PODS, "web")
         await cluster.gone(PODS, "web")
+        assert not await is_behind_barrier(cluster)
+
+
+async def test_with_the_finalizer_a_shared_ticket_keeps_the_part_of_a_pod_that_is_force_deleted(
+    clock: Clock,
+) -> None:
+    """Whatever afterUse says: its part is held again."""
+    async with scene(clock, Tickets, with_finalizer, nodes=1) as cluster:
+        spec: JSON = {"allocateOnce": False, "resources": {"requests": {"cpu": "4"}}}
+        await cluster.put(a_ticket("t").but({"spec": spec}))
+        await phase(cluster, "t", TicketPhase.RESERVED)
+        for name in ("one", "two"):
+            await cluster.put(asking(name).requesting(cpu="2"))
+            pod = await bound(cluster, name)
+            assert RETURN_FINALIZER in pod.metadata.finalizers
+        await phase(cluster, "t", TicketPhase.CLAIMED)
+        await a_priority(cluster, "high", 2_000_000)
+        rival = a_pod("rival").requesting(cpu="1").but({"spec": {"priorityClassName": "high"}})
+        await cluster.put(rival)
+        await cluster.until(PODS, "rival", lambda pod: bool(pod.status.conditions))
+        await cluster.client.delete(PODS, Key("default", "one"), grace_seconds=0)
+        await phase(cluster, "t", TicketPhase.RESERVED)
+        await cluster.gone(PODS, "one")
+        await cluster.pass_time(5)
+        assert await waits(cluster, "rival")
         assert not await is_behind_barrier(cluster)

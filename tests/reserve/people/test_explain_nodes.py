@@ -42,3 +42,11 @@ def test_a_taint_without_a_hand_over_is_called_one_that_goes() -> None:
     told = explainnodes.explain(NodeQuestion(BEHIND.build(), (), NOW))
     assert any("within seconds" in fact for fact in told.facts)
     assert not told.rows
+
+
+def test_a_taint_for_the_part_of_a_shared_ticket_says_that_it_comes_back() -> None:
+    share: JSON = {"namespace": "default", "name": "web", "uid": "u", "requests": {"cpu": "1"}}
+    told = explainnodes.explain(
+        NodeQuestion(BEHIND.build(), (on_node("a", "Reserved", sharedBy=[share]),), NOW)
+    )
+    assert any("1 can take capacity back" in fact for fact in told.facts)

@@ -110,7 +110,7 @@ def pin(
 ) -> Patch:
     """Ties the pod to the node, lets it pass the barrier with this token, if any, and takes our gate away, in one write.
 
-    With `return_finalizer` a pod of a ticket that takes its room back is deleted only after we have seen that it goes.
+    With `return_finalizer` a pod of a ticket that takes its room back, as a shared one always does, is deleted only after we have seen that it goes.
     """
     annotations: dict[str, JSON] = {
         TICKET_CLAIMED_ANNOTATION: name_for(pod, ticket),
@@ -126,7 +126,8 @@ def pin(
     if token:
         spec["tolerations"] = barrier.tolerations_with(pod, token)
     meta: dict[str, JSON] = {"annotations": annotations}
-    if return_finalizer and ticket.spec.after_use is AfterUse.RESERVE:
+    returns = ticket.spec.after_use is AfterUse.RESERVE or not ticket.spec.allocate_once
+    if return_finalizer and returns:
         meta["finalizers"] = [*pod.metadata.finalizers, RETURN_FINALIZER]
     return _change(pod, {"metadata": meta, "spec": spec})
 

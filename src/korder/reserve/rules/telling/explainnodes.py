@@ -61,5 +61,7 @@ def _facts(asked: NodeQuestion, here: list[Ticket]) -> Iterator[str]:
 
 
 def _comes_back(ticket: Ticket) -> bool:
-    in_use = ticket.status.phase is TicketPhase.CLAIMED or bool(ticket.status.shared_by)
-    return succession.is_arriving(ticket) or (in_use and ticket.spec.after_use is AfterUse.RESERVE)
+    returns = (
+        ticket.status.phase is TicketPhase.CLAIMED and ticket.spec.after_use is AfterUse.RESERVE
+    )
+    return returns or bool(ticket.status.shared_by) or succession.is_arriving(ticket)
