@@ -166,6 +166,43 @@ async def test_stages_are_applied_in_order_and_a_failing_one_ends_the_plan(bench
         assert len(turns) == 2
 
 
+async def test_lanes_follow_the_stages_and_fail_each_for_itself(bench: Bench) -> None:
+    bench.server.create(PARENTS, a_parent("p"))
+
+    def turn(key: Key, _: datetime) -> Plan:
+        parent = bench.parents.reader.get(key)
+        assert parent is not None
+        missing = Patch(PODS, Key("ns", "not-there"), {"data": {}})
+        if bench.children.reader.get(Key("ns", "p-2")):
+            return NOTHING
+        stuck = Plan().then(missing).then(bench.child_of(parent, 9))
+        free = Plan().then(bench.child_of(parent, 1)).then(bench.child_of(parent, 2))
+        return Plan().then(bench.child_of(parent, 0)).beside(stuck, free)
+
+    bench.control(turn)
+    async with bench.running():
+        await asyncio.sleep(5)
+        names = sorted(
+            path.rsplit("/", 1)[1] for path in bench.server.objects if path.startswith(CHILDREN)
+        )
+        assert names == ["p-0", "p-1", "p-2"]
+
+
+async def test_lanes_are_not_begun_when_a_stage_fails(bench: Bench) -> None:
+    bench.server.create(PARENTS, a_parent("p"))
+
+    def turn(key: Key, _: datetime) -> Plan:
+        parent = bench.parents.reader.get(key)
+        assert parent is not None
+        missing = Patch(PODS, Key("ns", "not-there"), {"data": {}})
+        return Plan().then(missing).beside(Plan().then(bench.child_of(parent, 1)))
+
+    bench.control(turn)
+    async with bench.running():
+        await asyncio.sleep(5)
+        assert not [path for path in bench.server.objects if path.startswith(CHILDREN)]
+
+
 async def test_a_turn_is_taken_again_at_the_instant_the_plan_names(bench: Bench) -> None:
     bench.server.create(PARENTS, a_parent("p"))
     turns: list[datetime] = []
@@ -495,6 +532,25 @@ async def test_all_refusals_of_a_stage_are_answered_in_one_turn(
         names = {each.metadata.name for each in (await client.list(CONFIG_MAPS, "default")).items}
     assert {f"told-no-{n}" for n in range(40)} <= names
     assert len(looks) == turns
+
+
+async def test_a_silent_answer_in_one_lane_is_none_to_the_refusal_in_another() -> None:
+    looks: list[datetime] = []
+
+    def turn(key: Key, now: datetime) -> Plan:
+        if key.name != "default":
+            return NOTHING
+        looks.append(now)
+        lanes = (Plan().then(a_map(name)) for name in ("No-1", "No-2"))
+        return Plan().beside(*lanes) if len(looks) == 1 else NOTHING
+
+    def refused(_: Key, step: Step, __: ApiError, ___: datetime) -> Plan | None:
+        return Plan() if name_of(step) == "No-1" else Plan().then(a_map("told"))
+
+    async with refusing(turn, refused) as client:
+        await asyncio.sleep(5)
+        assert await client.get(CONFIG_MAPS, Key("default", "told"))
+    assert len(looks) == 1
 
 
 async def test_of_several_answers_about_one_object_the_first_is_enough() -> None:

@@ -3,11 +3,11 @@
 Rules return a `Plan`; `runtime.controller` applies it. A plan is a value: tests compare it, `korder explain` shows it,
 and nothing has happened until it is applied. Stages run one after the other, the steps of one stage side by side; the
 first failing stage ends the plan, and because every step is idempotent or carries a precondition the whole turn can be
-taken again.
+taken again. Lanes are plans that follow the stages side by side and do not depend on each other: a failure ends only its own lane.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -106,30 +106,42 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Stages of steps, notices that follow them, and the instant of the next look (None: only when something changes)."""
+    """Stages of steps, notices that follow them, the instant of the next look (None: only when something changes), and lanes."""
 
     stages: tuple[tuple[Step, ...], ...] = ()
     notices: tuple[Notice, ...] = ()
     wake_at: datetime | None = field(default=None)
+    lanes: tuple["Plan", ...] = ()
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        """All steps, those of the lanes last."""
+        for stage in self.stages:
+            yield from stage
+        for lane in self.lanes:
+            yield from lane.steps
 
     def then(self, *steps: Step) -> "Plan":
         """Adds a stage that begins when all earlier ones have succeeded."""
-        return Plan((*self.stages, steps), self.notices, self.wake_at) if steps else self
+        return replace(self, stages=(*self.stages, steps)) if steps else self
 
     def one_by_one(self, *steps: Step) -> "Plan":
         """Adds a stage for each step, in this order."""
-        stages = (*self.stages, *((step,) for step in steps))
-        return Plan(stages, self.notices, self.wake_at)
+        return replace(self, stages=(*self.stages, *((step,) for step in steps)))
+
+    def beside(self, *lanes: "Plan") -> "Plan":
+        """Adds lanes, which begin when all stages have succeeded."""
+        return replace(self, lanes=(*self.lanes, *lanes))
 
     def tell(self, *notices: Notice) -> "Plan":
         """Adds notices."""
-        return Plan(self.stages, (*self.notices, *notices), self.wake_at)
+        return replace(self, notices=(*self.notices, *notices))
 
     def wake(self, at: datetime | None) -> "Plan":
         """Asks for another look at `at`, keeping an earlier wish."""
         if at is None or (self.wake_at is not None and self.wake_at <= at):
             return self
-        return Plan(self.stages, self.notices, at)
+        return replace(self, wake_at=at)
 
 
 NOTHING = Plan()

@@ -87,6 +87,13 @@ class _Failure(NamedTuple):
     error: KubeError
 
 
+class _Outcome(NamedTuple):
+    """What failed without an answer, and whether anything was refused."""
+
+    left: list[_Failure]
+    is_refused: bool
+
+
 class Controller:
     """Runs one domain's turns."""
 
@@ -196,6 +203,14 @@ class Controller:
         if not isinstance(plan, Plan):
             plan = await self._activity.stepwise(self.name, key, plan)
         RECONCILING.set(Reconciling(self.queue, key, WRITE))
+        outcome = await self._settle(key, plan)
+        if outcome.left:
+            raise outcome.left[0].error
+        self.queue.forget(key)
+        return "refused" if outcome.is_refused else "success"
+
+    async def _settle(self, key: Key, plan: Plan) -> "_Outcome":
+        """Carries a plan out, or what follows from its failures; lanes fail and are answered each for itself."""
         failures = await self._carry_out(key, plan)
         answers, left = self._answers_to(key, failures)
 
@@ -203,10 +218,16 @@ class Controller:
             left.extend(await self._carry_out(key, plan))
 
         await _side_by_side(answers, answer)
-        if left:
-            raise left[0].error
-        self.queue.forget(key)
-        return "refused" if failures else "success"
+        outcomes: dict[int, _Outcome] = {}
+
+        async def settle(place: int) -> None:
+            outcomes[place] = await self._settle(key, plan.lanes[place])
+
+        await _side_by_side(range(0 if failures else len(plan.lanes)), settle)
+        for place in sorted(outcomes):
+            left.extend(outcomes[place].left)
+        is_refused = bool(failures) or any(each.is_refused for each in outcomes.values())
+        return _Outcome(left, is_refused)
 
     def _answers_to(
         self, key: Key, failures: "list[_Failure]"
@@ -222,7 +243,7 @@ class Controller:
             plan = self._answer_to(key, failure)
             if plan is None:
                 left.append(failure)
-            elif not plan.stages and not is_known:
+            elif not any(plan.steps) and not is_known:
                 is_known = True
                 answers.append(plan)
             elif not is_known and answered.isdisjoint(targets := _targets(plan)):
@@ -238,7 +259,7 @@ class Controller:
         return self._refused(key, step, error, now) if isinstance(error, _REFUSALS) else None
 
     async def _carry_out(self, key: Key, plan: Plan) -> "list[_Failure]":
-        """Does what a plan says, up to the first stage with a failure, and tells of what was done.
+        """Applies the stages of a plan, up to the first with a failure, and tells of what was done.
 
         What is due later stays due: the pause after a failure is no reason to be late for it.
         """
@@ -358,8 +379,7 @@ async def _side_by_side(items: Sequence[Item], do: Callable[[Item], Awaitable[No
 
 def _targets(plan: Plan) -> set[_Target]:
     """The objects that a plan changes."""
-    steps = (step for stage in plan.stages for step in stage)
-    return {(step.kind, step.key) for step in steps if not isinstance(step, Create)}
+    return {(step.kind, step.key) for step in plan.steps if not isinstance(step, Create)}
 
 
 def _we_are_cancelled(error: BaseException) -> bool:
