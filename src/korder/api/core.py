@@ -32,6 +32,7 @@ class ReportedCondition(Base):
     reason: str = ""
     message: str = ""
     last_transition_time: datetime | None = None
+    observed_generation: int = 0
 
 
 class ResourceRequirements(Base):

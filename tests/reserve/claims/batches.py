@@ -1,7 +1,9 @@
 """Pods, tickets and guardians in the middle of a hand-over, and a plan in few words."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from typing import Any, cast
 
 from korder.api.core import NODES, Node, Pod
@@ -11,7 +13,7 @@ from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
 from korder.reserve.rules.claims import handover
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.members import Member
-from korder.reserve.rules.claims.scene import Handover, Return, Scene, Settings
+from korder.reserve.rules.claims.scene import Handover, Return, Scene, SchedulerSigns, Settings
 from korder.testing.builders import Builder, PodBuilder, a_node, a_pod, a_ticket
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -87,17 +89,23 @@ def decide(
     settings: Settings = NOMINATE,
     returning: tuple[Return, ...] = (),
     node: Builder[Node] | None = OPEN_NODE,
+    signs: SchedulerSigns | None = None,
+    inherited_until: datetime | None = None,
 ) -> Plan:
     guardians = [guardian for each in members for guardian in each.guardians]
     bound = [each.pod for each in members if each.pod is not None and each.pod.spec.node_name]
     pods = (*guardians, *bound, *(each.build() for each in there))
     site = Site(node.build(), pods) if node is not None else None
-    return handover.plan(Scene(NODE, site, members, NOW, scheduler, settings, returning))
+    scene = Scene(NODE, site, members, NOW, scheduler, settings, returning)
+    return handover.plan(replace(scene, signs=signs, inherited_until=inherited_until))
 
 
 def told(plan: Plan) -> list[list[str]]:
     """The steps of a plan in short, stage by stage."""
-    return [sorted(map(_short, stage)) for stage in plan.stages]
+    stages = [list(map(_short, stage)) for stage in plan.stages]
+    lanes = zip_longest(*map(told, plan.lanes), fillvalue=list[str]())
+    stages += ([step for stage in beside for step in stage] for beside in lanes)
+    return [sorted(stage) for stage in stages]
 
 
 def _short(step: Step) -> str:  # noqa: PLR0911 one line a form

@@ -67,7 +67,7 @@ def test_the_one_claim_of_a_namespace_is_among_the_first_beside_a_hundred_of_ano
     many = [claim(f"a{n}", "a", 1000 - n, priority=5) for n in range(100)]
     node = a_node(NODE).offering(cpu=cpu, pods="300").stored("uid-node")
     plan = decide(*many, claim("b0", "b"), node=node, settings=settings)
-    served = [step for stage in plan.stages for step in stage if _serves(step)]
+    served = [step for step in plan.steps if _serves(step)]
     places = [place for place, step in enumerate(served) if _name(step) in ("b0", "g-b0")]
     assert places
     assert places[0] <= 1

@@ -376,7 +376,8 @@ def test_only_what_the_scheduler_says_of_the_nodes_is_quoted(reason: str, said: 
     }
     pod = opened().but({"status": {"conditions": [tried]}})
     notice, _ = decide(member(claiming("t", seconds=0), pod)).notices
-    assert notice.note == f"The pod is tied to node node-1 without a ticket: {said}"
+    advice = "Delete the pod and create it again: ticket default/t takes its room back."
+    assert notice.note == f"The pod is tied to node node-1 without a ticket: {said} {advice}"
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_ticket_whose_claim_is_undone_names_its_guardian_again() -> None:
     waits = batches.member(ticket, batches.gated(), batches.guardian("g"))
     cordoned = batches.OPEN_NODE.cordoned()
     plan = batches.decide(waits, node=cordoned, settings=Settings())
-    (step,) = (each for stage in plan.stages for each in stage if isinstance(each, Patch))
+    (step,) = (each for each in plan.steps if isinstance(each, Patch))
     undone = patch.apply_merge(ticket.json, step.body)
     assert codec.convert(undone, Ticket).status.guardian_pod == "default/g"
     assert codec.convert(undone, Ticket).status.phase is TicketPhase.RESERVED

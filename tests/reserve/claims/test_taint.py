@@ -16,14 +16,15 @@ from tests.reserve.claims.batches import (
     told,
 )
 
-from korder.api import codec, instant, patch
-from korder.api.core import NODES, Node, Pod
+from korder.api import codec, instant, noderoom, patch
+from korder.api.core import NODES, PODS, Node, Pod
 from korder.api.meta import JSON
 from korder.api.plan import Patch, Plan
 from korder.api.reserve import HANDOVER_TAINT
 from korder.reserve.rules.claims.members import Member
-from korder.reserve.rules.claims.scene import Return, Settings
+from korder.reserve.rules.claims.scene import Return, SchedulerSigns, Settings
 from korder.reserve.rules.claims.taint import (
+    AWAY_AFTER,
     JOIN_FOR,
     RETURN_WITHIN,
     SILENT_AFTER,
@@ -86,9 +87,9 @@ def test_a_pod_is_let_go_when_its_own_guardian_is_gone_whatever_its_neighbours_d
     assert steps(leaving, vacated, there=there) == [["open api through barrier"]]
 
 
-def test_a_bound_pod_ends_its_hand_over_and_the_barrier_is_lowered_last() -> None:
+def test_a_bound_pod_needs_no_barrier_however_its_ticket_comes_to_say_so() -> None:
     done = member(claiming("t"), let_go(1).but({"spec": {"nodeName": NODE}}))
-    assert steps(done) == [["mark[same] web"], ["t is Claimed (InUse)"], ["lower barrier"]]
+    assert steps(done) == [["lower barrier", "mark[same] web"], ["t is Claimed (InUse)"]]
 
 
 def test_the_barrier_stands_while_one_member_is_not_bound() -> None:
@@ -147,7 +148,7 @@ def test_a_member_that_is_not_bound_within_seconds_leaves_by_itself(
 
 def test_a_gated_pod_whose_room_is_gone_stays_gated_and_claims_another_ticket() -> None:
     robbed = member(claiming("t"), gated())
-    assert steps(robbed, there=CROWDED)[0] == ["t is Pending (Lost)"]
+    assert steps(robbed, there=CROWDED) == [["lower barrier", "t is Pending (Lost)"]]
 
 
 def test_no_guardian_is_sent_away_on_a_node_that_has_become_too_small_for_the_pod() -> None:
@@ -202,3 +203,141 @@ def node_after(node: Node, step: Patch) -> Node:
 def test_a_hand_over_without_a_node_ends() -> None:
     plan: Plan = decide(WAITS, node=None, settings=Settings())
     assert told(plan) == [["t is Reserved"]]
+
+
+HELD_FAST: JSON = {"metadata": {"finalizers": ["example.com/slow"]}}
+
+
+def test_members_fail_each_for_itself_and_only_those_who_need_it_wait_for_the_barrier() -> None:
+    """A tenant whose pod may not be changed holds up no other."""
+    done = member(claiming("t"), let_go(1).but({"spec": {"nodeName": NODE}}))
+    moves = member(claiming("u", "api"), gated("api"), guardian("h"))
+    plan = decide(done, moves, there=(guardian("other", cpu="2"),), node=BARE, settings=Settings())
+    assert not plan.stages
+    ends, barrier_first = plan.lanes
+    assert told(ends) == [["mark[same] web"], ["t is Claimed (InUse)"]]
+    assert told(barrier_first) == [["raise barrier"], ["delete h"]]
+    assert barrier_first.stages
+    assert barrier_first.lanes
+
+
+@pytest.mark.parametrize(
+    ("pod", "guardians"),
+    [
+        pytest.param(None, (), id="deleted, guardian gone"),
+        pytest.param(None, (going(guardian()),), id="deleted, guardian terminates"),
+        pytest.param(let_go(1).deleted_at(NOW), (), id="terminates unbound"),
+        pytest.param(let_go(UNBOUND_AFTER.seconds, said="no volume"), (), id="refused"),
+    ],
+)
+@pytest.mark.parametrize("node", [BARE, BEHIND], ids=["no barrier", "barrier"])
+def test_room_without_a_guardian_stays_behind_the_barrier_when_a_claim_is_undone(
+    pod: Builder[Pod] | None, guardians: tuple[Builder[Pod], ...], node: Builder[Node]
+) -> None:
+    plan = steps(member(claiming("t"), pod, *guardians), node=node)
+    assert not any("lower barrier" in stage for stage in plan)
+    assert ("raise barrier" in plan[0]) is (node is BARE)
+
+
+def test_room_of_a_late_gated_claim_stays_behind_the_barrier_until_its_ticket_has_it() -> None:
+    late = member(claiming("t", seconds=0), gated(), going(guardian()))
+    assert steps(late) == [["t is Pending (ClaimUndone)"]]
+
+
+def test_a_pod_that_gets_the_room_of_its_guardian_has_its_time_from_when_that_is_gone() -> None:
+    """It was let go beside its guardian long ago, and refused because another pod took that place."""
+    pushed = opened(said="no cpu").annotated({"korder.dev/opened-at": instant.render(NOW)})
+    pushed = pushed.but({"spec": {"schedulerName": "default-scheduler"}})
+    plan = decide(
+        member(claiming("t"), pushed, guardian()), there=FULL, node=BARE, settings=Settings()
+    )
+    assert told(plan) == [["raise barrier"], ["let web through barrier"], ["delete g"]]
+    change = next(step for step in plan.steps if isinstance(step, Patch) and step.kind == PODS)
+    after = codec.convert(patch.apply_merge(codec.plain(pushed.build()), change.body), Pod)
+    assert "korder.dev/opened-at" not in after.metadata.annotations
+    alone = let_go(60, said="no cpu").but(
+        {"metadata": {"annotations": {"korder.dev/opened-at": None}}}
+    )
+    assert steps(member(claiming("t"), alone)) == [["let web through barrier"]]
+
+
+def test_a_refusal_of_an_earlier_generation_of_the_pod_does_not_count() -> None:
+    def refused(generation: int) -> Builder[Pod]:
+        pod = let_go(UNBOUND_AFTER.seconds, said="no cpu")
+        said = {**pod.json["status"]["conditions"][0], "observedGeneration": generation}  # type: ignore[index,call-overload]
+        return pod.but({"metadata": {"generation": 3}, "status": {"conditions": [said]}})
+
+    assert steps(member(claiming("t"), refused(2))) == []
+    assert ["t is Pending (NeverBound)"] in steps(member(claiming("t"), refused(3)))
+
+
+def test_a_guardian_that_cannot_go_is_not_sent_away_for_a_pod_beside_it_either() -> None:
+    pushed = opened(said="no cpu")
+    assert steps(member(claiming("t"), pushed, guardian().but(HELD_FAST)), node=BARE) == []
+
+
+def test_a_claim_whose_guardian_does_not_go_ends_at_its_deadline() -> None:
+    stays = going(guardian().but(HELD_FAST), 190)
+    late = member(claiming("t", seconds=-100), let_go(200, said="no cpu"), stays)
+    assert ["t is Pending (NeverBound)"] in steps(late)
+
+
+def test_a_guardian_that_fits_beside_the_pod_that_terminates_is_placed_without_a_barrier() -> None:
+    waiting = a_pod("back").requesting(cpu="1").gated_by("korder.dev/guardian").stored("uid-back")
+    demand = noderoom.demand_of(waiting.build())
+    occupied = Return(is_occupied=True, waiting=(waiting.build(),), demand=demand)
+    assert steps(node=BARE, returning=(occupied,)) == [["open back"]]
+    raised = steps(there=CROWDED, node=BARE, returning=(occupied,))
+    assert raised == [["raise barrier"], ["let back through barrier"]]
+
+
+def test_a_barrier_that_only_a_return_keeps_gets_a_new_token_for_new_members() -> None:
+    waiting = a_pod("back").requesting(cpu="1").gated_by("korder.dev/guardian").stored("uid-back")
+    occupied = Return(is_occupied=True, waiting=(waiting.build(),), since=NOW - JOIN_FOR)
+    old = behind(barrier.new_token(NOW - JOIN_FOR))
+    plan = steps(WAITS, node=old, returning=(occupied,))
+    assert plan == [["raise barrier"], ["delete g", "let back through barrier"]]
+    moves = member(claiming("u", "api"), gated("api"), going(guardian("h")))
+    kept = steps(WAITS, moves, there=(guardian("x", cpu="2"),), node=old, returning=(occupied,))
+    assert kept == [["let back through barrier"]]
+
+
+def test_a_pod_that_terminates_for_long_keeps_the_barrier_no_longer_whatever_its_token() -> None:
+    occupied = Return(is_occupied=True, since=NOW - RETURN_WITHIN)
+    assert steps(node=BARE, returning=(occupied,)) == []
+    assert steps(returning=(occupied,)) == [["lower barrier"]]
+
+
+def test_no_guardian_takes_room_that_another_member_was_promised() -> None:
+    """It may pass the barrier only when there is room for it besides."""
+    waiting = a_pod("back").requesting(cpu="1").stored("uid-back")
+    returns = Return(is_occupied=False, waiting=(waiting.build(),))
+    alone = member(claiming("t"), let_go(1))
+    assert steps(alone, returning=(returns,)) == []
+    there = (guardian("other", cpu="2"),)
+    assert steps(alone, there=there, returning=(returns,)) == [["let back through barrier"]]
+
+
+@pytest.mark.parametrize(
+    ("signs", "is_over"),
+    [
+        pytest.param(None, True, id="no lease"),
+        pytest.param(SchedulerSigns(NOW), True, id="renewed"),
+        pytest.param(SchedulerSigns(NOW - AWAY_AFTER), False, id="away"),
+        pytest.param(SchedulerSigns(NOW, NOW - timedelta(seconds=1)), False, id="just back"),
+    ],
+)
+def test_time_without_a_scheduler_does_not_count(
+    signs: SchedulerSigns | None, is_over: bool
+) -> None:
+    stuck = member(claiming("t", seconds=-1), let_go(SILENT_AFTER.seconds))
+    plan = decide(stuck, there=FULL, node=BEHIND, settings=Settings(), signs=signs)
+    assert (["t is Pending (NeverBound)"] in told(plan)) is is_over
+
+
+def test_a_barrier_of_another_process_is_lowered_when_our_caches_are_up_to_date() -> None:
+    until = NOW + timedelta(seconds=3)
+    plan = decide(there=FULL, node=BEHIND, settings=Settings(), inherited_until=until)
+    assert (told(plan), plan.wake_at) == ([], until)
+    plan = decide(there=FULL, node=BEHIND, settings=Settings(), inherited_until=NOW)
+    assert told(plan) == [["lower barrier"]]

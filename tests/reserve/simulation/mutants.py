@@ -56,7 +56,12 @@ def tampered(patch: pytest.MonkeyPatch, names: Iterable[str], change: Change) ->
 
 def steps(change: Callable[[Step], Step]) -> Change:
     """Changes every step of a plan."""
-    return lambda plan: replace(plan, stages=tuple(tuple(map(change, s)) for s in plan.stages))
+
+    def changed(plan: Plan) -> Plan:
+        stages = tuple(tuple(map(change, stage)) for stage in plan.stages)
+        return replace(plan, stages=stages, lanes=tuple(map(changed, plan.lanes)))
+
+    return changed
 
 
 def claims_without_precondition(patch: pytest.MonkeyPatch) -> None:
@@ -88,7 +93,9 @@ def knows_pods_by_name(patch: pytest.MonkeyPatch) -> None:
 def raises_no_barrier(patch: pytest.MonkeyPatch) -> None:
     def without(plan: Plan) -> Plan:
         stages = (tuple(s for s in stage if s.kind != NODES) for stage in plan.stages)
-        return replace(plan, stages=tuple(filter(None, stages)))
+        return replace(
+            plan, stages=tuple(filter(None, stages)), lanes=tuple(map(without, plan.lanes))
+        )
 
     tampered(patch, ["handovers"], without)
 
@@ -155,10 +162,10 @@ def replaces_tickets_instead_of_renewing_them(patch: pytest.MonkeyPatch) -> None
 def keeps_unbound_members_until_their_deadline(patch: pytest.MonkeyPatch) -> None:
     """A pod that no scheduler binds keeps the node's barrier up for a minute."""
 
-    def unbound_due(member: Member, _: Pod) -> datetime:
+    def unbound_due(_: taint._Barrier, member: Member, __: Pod) -> datetime:
         return member.deadline
 
-    patch.setattr(taint, "_unbound_due", unbound_due)
+    patch.setattr(taint._Barrier, "_unbound_due", unbound_due)
 
 
 def deletes_guardians_by_name(patch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ together is asked of indexes by UID; nothing is remembered between turns.
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from korder.api import codec, core
 from korder.api.core import NODES, PODS, Node, Pod
@@ -38,6 +39,7 @@ from korder.reserve.controllers.claims import (
 from korder.reserve.controllers.schedulers import Schedulers
 from korder.reserve.rules.claims import (
     claimsteps,
+    endings,
     givingback,
     handover,
     members,
@@ -57,8 +59,19 @@ _RETURNING = "handovers.returning"
 _LEAVING = "handovers.leaving"
 _TAINT_AGAIN = timedelta(seconds=5)
 """How long after the server refused to taint a node it is asked again."""
+_TRY_AGAIN = timedelta(seconds=1)
+"""How long after a webhook did not answer the pod is let go again."""
+_INHERITED_FOR = timedelta(seconds=3)
+"""How long a barrier stands at least after this process has first seen it, if another one raised it."""
 _LAST_TRIES = timedelta(seconds=20)
 """How long before its end a claim ends because a webhook does not answer; until then it is only tried again."""
+
+
+class _Sighting(NamedTuple):
+    """A barrier by its token, and until when it is left alone; None if this process has raised it."""
+
+    token: str
+    until: datetime | None
 
 
 class HandOvers:
@@ -71,6 +84,8 @@ class HandOvers:
         self._tickets = manager.informers.of(TICKETS)
         self._nodes = manager.informers.of(NODES)
         self._schedulers = Schedulers(manager)
+        self._barriers: dict[str, _Sighting] = {}
+        """The last barrier of each node: whether this process raised it, or until when it is not lowered."""
         self._pods.add_index(BY_NODE, by_node)
         self._pods.add_index(GUARDED, guarded)
         self._pods.add_index(_LEAVING, _leaving)
@@ -91,7 +106,7 @@ class HandOvers:
         if not (tickets or returning or leaving or barrier.token_of(node)):
             return NOTHING
         site = Site(node, pods_on(key.name, self._pods.reader)) if node is not None else None
-        return handover.plan(
+        plan = handover.plan(
             Scene(
                 key.name,
                 site,
@@ -101,8 +116,24 @@ class HandOvers:
                 self._settings,
                 returning,
                 leaving,
+                self._schedulers.signs,
+                self._inherited_until(node, now),
             )
         )
+        token = next(filter(None, map(barrier.raised_with, plan.steps)), "")
+        if token:
+            self._barriers[key.name] = _Sighting(token, None)
+        return plan
+
+    def _inherited_until(self, node: Node | None, now: datetime) -> datetime | None:
+        """How long a barrier stands at least that another process raised, because our caches may not show its members yet."""
+        token, name = barrier.token_of(node), node.metadata.name if node is not None else ""
+        if not token:
+            return None
+        known = self._barriers.get(name)
+        if known is None or known.token != token:
+            known = self._barriers[name] = _Sighting(token, now + _INHERITED_FOR)
+        return known.until
 
     def _returns(self, node: str, now: datetime) -> list[Return]:
         """The tickets that are about to take room on the node back, as far as something can be done for them."""
@@ -112,7 +143,7 @@ class HandOvers:
         return [each for each in found if each is not None]
 
     def _return(self, ticket: Ticket, now: datetime) -> Return | None:
-        guardians = self._pods.reader.where(GUARDED, ticket.metadata.uid)
+        guardians = tuple(self._pods.reader.where(GUARDED, ticket.metadata.uid))
         waiting = [pod for pod in guardians if not pod.spec.node_name]
         if succession.is_arriving(ticket):
             return Return(any(pod.spec.node_name for pod in guardians), waiting)
@@ -120,11 +151,25 @@ class HandOvers:
             return None
         users = [each for each in (ticket.status.claimed_by, *ticket.status.shared_by) if each]
         pods = [self._user(each) for each in users]
-        if any(pod is not None and is_leaving(pod) for pod in pods):
-            return Return(is_occupied=True, waiting=waiting)
+        leaving = [pod for pod in pods if pod is not None and is_leaving(pod)]
+        if leaving:
+            return self._return_of(ticket, leaving, guardians)
         if None in pods:
             return Return(is_occupied=False, waiting=waiting, is_new=True)
         return None
+
+    def _return_of(
+        self, ticket: Ticket, leaving: list[Pod], guardians: tuple[Pod, ...]
+    ) -> Return | None:
+        """The return of room that pods still have; nothing if a guardian has been placed beside the pod."""
+        waiting = [pod for pod in guardians if not pod.spec.node_name]
+        since = min(map(_told_to_go, leaving))
+        if ticket.status.shared_by:
+            return Return(is_occupied=True, waiting=waiting, since=since)
+        if any(pod.spec.node_name and not is_leaving(pod) for pod in guardians):
+            return None
+        demand = guardian.demand(ticket)
+        return Return(is_occupied=True, waiting=waiting, demand=demand, since=since)
 
     def _user(self, user: PodReference) -> Pod | None:
         """The pod that has room of a ticket; None if it has ended."""
@@ -135,6 +180,8 @@ class HandOvers:
     def _node_changed(self, change: Change[Node]) -> None:
         """A barrier without a hand-over is lowered; one that was removed from outside is raised again."""
         old, new = change
+        if new is None and old is not None:
+            self._barriers.pop(old.metadata.name, None)
         if new is not None and (barrier.token_of(new) or barrier.token_of(old)):
             self._controller.queue.add(_key(new.metadata.name))
 
@@ -154,17 +201,28 @@ class HandOvers:
             member = Member(ticket, mine, guardians)
             if owner is not None and owner.uid == ticket.metadata.uid:
                 return givingback.refused(member, error.message, now)
-            if mine is not None and claimsteps.lets_go(step, mine):
-                passes = isinstance(error, WebhookFailed) and now + _LAST_TRIES < member.deadline
-                return None if passes else givingback.kept_back(member, mine, error.message, now)
-            if mine is not None and isinstance(step, Delete) and step.uid == mine.metadata.uid:
-                alone = replace(self._settings, recreate_stuck_pods=False)
-                scene = Scene(key.name, None, (member,), now, settings=alone)
-                return stuck.never_bound(scene, member, mine)
+            if mine is not None and getattr(step, "uid", "") == mine.metadata.uid:
+                return self._refused_for(member, mine, step, error, now)
+        return None
+
+    def _refused_for(
+        self, member: Member, pod: Pod, step: Step, error: ApiError, now: datetime
+    ) -> Plan | None:
+        """What follows when a pod may not be changed or deleted; a webhook that does not answer may answer later."""
+        if claimsteps.lets_go(step, pod):
+            if isinstance(error, WebhookFailed) and now + _LAST_TRIES < member.deadline:
+                return Plan().wake(now + _TRY_AGAIN)
+            return givingback.kept_back(member, pod, error.message, now)
+        if isinstance(step, Patch) and pod.spec.node_name:
+            return endings.done(member, pod, now)
+        if isinstance(step, Delete):
+            alone = replace(self._settings, recreate_stuck_pods=False)
+            scene = Scene(member.ticket.status.node_name, None, (member,), now, settings=alone)
+            return stuck.never_bound(scene, member, pod)
         return None
 
     def _unprotected(self, node: str, error: ApiError, now: datetime) -> Plan:
-        """Says on the tickets that wait for it that the node may not be tainted; nothing is vacated on it."""
+        """Says on the tickets that wait for it that the node may not be tainted; nothing is vacated on it, and no pod is kept."""
         why = (
             f"cannot change the taint {HANDOVER_TAINT} of node {node}: {error.message};"
             " repeat `korder install`, or run the manager with --handover=nominate"
@@ -173,7 +231,9 @@ class HandOvers:
         notices = (
             Notice(TICKETS, each, Reason.HANDING_OVER, why, EventType.WARNING) for each in waiting
         )
-        return Plan().tell(*notices).wake(now + _TAINT_AGAIN)
+        leaving = self._pods.reader.where(_LEAVING, node)
+        released = map(claimsteps.release, leaving)
+        return Plan().then(*released).tell(*notices).wake(now + _TAINT_AGAIN)
 
     async def _member(self, ticket: Ticket) -> Member:
         pod = await self._claimant(ticket)
@@ -239,6 +299,12 @@ def _returning(ticket: Ticket) -> Iterable[str]:
     in_use = status.phase is TicketPhase.CLAIMED and ticket.spec.after_use is AfterUse.RESERVE
     if status.node_name and (in_use or status.shared_by or succession.is_arriving(ticket)):
         yield status.node_name
+
+
+def _told_to_go(pod: Pod) -> datetime:
+    """When a pod that terminates was deleted: its timestamp is the end of its grace."""
+    grace = timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
+    return (pod.metadata.deletion_timestamp or members.NEVER + grace) - grace
 
 
 def _leaving(pod: Pod) -> Iterable[str]:

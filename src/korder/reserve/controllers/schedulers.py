@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from korder.api.core import LEASES, Lease
 from korder.api.meta import Key
+from korder.reserve.rules.claims.scene import SchedulerSigns
 from korder.runtime.informer import Scope
 from korder.runtime.manager import Manager
 from korder.runtime.store import Change
@@ -20,12 +21,28 @@ class Schedulers:
 
     def __init__(self, manager: Manager) -> None:
         only = Scope(SCHEDULER_LEASE.namespace, fields=f"metadata.name={SCHEDULER_LEASE.name}")
+        self._clock = manager.clock
         self._leases = manager.informers.of(LEASES, only)
+        self._signs: SchedulerSigns | None = None
+        self._leases.on_change(self._seen)
 
     @property
     def at_work(self) -> str:
         """Its identity, as far as is known."""
         return _holder(self._leases.reader.get(SCHEDULER_LEASE))
+
+    @property
+    def signs(self) -> SchedulerSigns | None:
+        """What its lease shows; None if it has none."""
+        return self._signs if self.at_work else None
+
+    def _seen(self, change: Change[Lease]) -> None:
+        """Notes by our own clock that the lease changed: others may be wrong."""
+        old, new = change
+        now, last = self._clock.now(), self._signs
+        is_taken = last is not None and _holder(old) != _holder(new)
+        taken = now if is_taken else (last.taken if last is not None else None)
+        self._signs = SchedulerSigns(now, taken)
 
     def on_new(self, call: Callable[[], None]) -> None:
         """Calls when another one takes over; that one renews its lease is no news."""

@@ -4,10 +4,11 @@
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from korder.api.core import PODS, Pod
-from korder.api.meta import key_of
+from korder.api.meta import HasMetadata, key_of
 from korder.api.plan import Create, Delete, Notice, Plan, Step
 from korder.reserve.rules.claims import endings, fitting, givingback
 from korder.reserve.rules.claims.members import NEVER, Member
@@ -22,23 +23,24 @@ DELETION_PATIENCE = timedelta(seconds=10)
 Members = list[tuple[Member, Pod]]
 
 
-class HandoverSteps:
-    """Collects what is to be done: first steps, steps that follow when all of these have succeeded, and Events."""
+@dataclass
+class Lane:
+    """What is done for one member: first steps, steps that follow when these have succeeded, and Events.
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.first: list[Step] = []
-        self.second: list[Step] = []
-        self.notices: list[Notice] = []
-        self.wake_at: list[datetime] = []
+    A lane behind the barrier begins when the barrier stands.
+    """
+
+    first: list[Step] = field(default_factory=list)
+    second: list[Step] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    is_behind: bool = False
 
     def plan(self) -> Plan:
-        wake_at = min(self.wake_at, default=None)
-        return Plan().then(*self.first).then(*self.second).tell(*self.notices).wake(wake_at)
+        return Plan().then(*self.first).then(*self.second).tell(*self.notices)
 
     def end(self, ending: Plan) -> None:
         """Writes how the hand-over of a ticket ended, after everything else."""
-        self.second += (step for stage in ending.stages for step in stage)
+        self.second += ending.steps
         self.notices += ending.notices
 
     def give_up(self, given: Plan) -> None:
@@ -46,6 +48,31 @@ class HandoverSteps:
         *about_pod, about_ticket = given.stages
         self.first += (step for stage in about_pod for step in stage)
         self.end(Plan((about_ticket,), given.notices))
+
+
+class HandoverSteps:
+    """Collects what is to be done for each member, and when to look again."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.lanes: dict[str, Lane] = {}
+        self.wake_at: list[datetime] = []
+
+    def lane(self, member: Member) -> Lane:
+        """What is done for this member."""
+        return self.lane_of(member.ticket)
+
+    def lane_of(self, obj: HasMetadata) -> Lane:
+        """What is done for this object, on its own."""
+        return self.lanes.setdefault(obj.metadata.uid, Lane())
+
+    def end(self, member: Member, ending: Plan) -> None:
+        """Ends a hand-over."""
+        self.lane(member).end(ending)
+
+    def give_up(self, member: Member, given: Plan) -> None:
+        """Ends a hand-over and says so to its pod."""
+        self.lane(member).give_up(given)
 
     def in_time(self, members: Members, before_end: timedelta = timedelta()) -> Members:
         """Those of the gated members who have time left; the others end."""
@@ -56,7 +83,7 @@ class HandoverSteps:
                 self.wake_at.append(ends)
                 left.append((member, pod))
             else:
-                self.give_up(givingback.late(member, pod, self.scene.now))
+                self.give_up(member, givingback.late(member, pod, self.scene.now))
         return left
 
     def welcome(self, members: Members) -> Members:
@@ -65,7 +92,7 @@ class HandoverSteps:
         for member, pod in members:
             why = fitting.closed(pod, self.scene.site)
             if why:
-                self.give_up(givingback.closed(member, pod, why, self.scene.now))
+                self.give_up(member, givingback.closed(member, pod, why, self.scene.now))
             else:
                 left.append((member, pod))
         return left
@@ -78,7 +105,7 @@ class HandoverSteps:
         for member, pod in members:
             places -= bool(member.rest)
             if member.rest and places < 0:
-                self.end(endings.crowded(member, self.scene.node, self.scene.now))
+                self.end(member, endings.crowded(member, self.scene.node, self.scene.now))
             else:
                 left.append((member, pod))
         return left
@@ -89,13 +116,13 @@ class HandoverSteps:
         made = guardian.body(member.ticket, member.free_name, options, member.rest, place)
         return Create(PODS, made)
 
-    def end_all(self, guardians: Iterable[Pod]) -> None:
+    def end_all(self, lane: Lane, guardians: Iterable[Pod]) -> None:
         for each in guardians:
             going = each.metadata.deletion_timestamp
             if going is None:
-                self.second.append(ended(each))
+                lane.second.append(ended(each))
             elif going + DELETION_PATIENCE <= self.scene.now:
-                self.second.append(ended(each, grace_seconds=0))
+                lane.second.append(ended(each, grace_seconds=0))
             else:
                 self.wake_at.append(going + DELETION_PATIENCE)
 

@@ -14,6 +14,7 @@ from korder.reserve.rules.claims import claimsteps, endings, stuck
 from korder.reserve.rules.claims.handover_steps import (
     BEGIN_BEFORE_END,
     HandoverSteps,
+    Lane,
     Members,
     ended,
 )
@@ -29,11 +30,11 @@ def plan(scene: Scene) -> Plan:
     for member in scene.members:
         stage = stage_of(member, scene.node)
         if member.pod is None or stage is Stage.UNDONE:
-            turn.end(endings.undone(member, scene.now))
+            turn.end(member, endings.undone(member, scene.now))
         else:
             by_stage[stage].append((member, member.pod))
     for member, _ in by_stage[Stage.LOST]:
-        turn.end(endings.lost(member, scene.now))
+        turn.end(member, endings.lost(member, scene.now))
     marked = turn.welcome(turn.in_time(by_stage[Stage.MARKED]))
     queued = turn.welcome(turn.in_time(by_stage[Stage.QUEUED], BEGIN_BEFORE_END))
     busy = turn.still_open(by_stage[Stage.OPEN]) + turn.unfinished(by_stage[Stage.BOUND])
@@ -43,20 +44,27 @@ def plan(scene: Scene) -> Plan:
         turn.rescue(busy)
     elif queued:
         turn.begin(queued)
-    return turn.plan()
+    return turn.batch.plan().wake(min(turn.wake_at, default=None))
 
 
 class _Nomination(HandoverSteps):
-    """Drives the batches of a node."""
+    """Drives the batches of a node: what is done for their members is done for all together."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self.batch = Lane()
+
+    def lane(self, _: Member) -> Lane:
+        return self.batch
 
     def still_open(self, members: Members) -> Members:
         """Those who may still be bound; the others have lost their room or their time."""
         left = []
         for member, pod in members:
             if not member.standing and stuck.is_pushed_out(self.scene, pod):
-                self.give_up(stuck.stolen(self.scene, member, pod))
+                self.give_up(member, stuck.stolen(self.scene, member, pod))
             elif member.deadline <= self.scene.now:
-                self.give_up(stuck.never_bound(self.scene, member, pod))
+                self.give_up(member, stuck.never_bound(self.scene, member, pod))
             else:
                 self.wake_at.append(member.deadline)
                 left.append((member, pod))
@@ -69,13 +77,13 @@ class _Nomination(HandoverSteps):
             heir = member.heir
             in_time = member.deadline > self.scene.now
             if heir is None or heir.spec.node_name or not in_time:
-                self.first += map(ended, () if member.keeps_guardian else member.firm)
-                self.first += self._news(member, pod)
-                self.end(endings.done(member, pod, self.scene.now))
+                self.batch.first += map(ended, () if member.keeps_guardian else member.firm)
+                self.batch.first += self._news(member, pod)
+                self.end(member, endings.done(member, pod, self.scene.now))
                 continue
             self.wake_at.append(member.deadline)
             if guardian.is_gated(heir) and not member.standing:
-                self.first.append(claimsteps.open_guardian(heir))
+                self.batch.first.append(claimsteps.open_guardian(heir))
             left.append((member, pod))
         return left
 
@@ -83,7 +91,7 @@ class _Nomination(HandoverSteps):
         """Starts the node's next batch: the easy way as far as there is room for the pods beside the guardians."""
         members = self.with_places(members)
         heirless = [member for member, _ in members if member.is_swapped and member.heir is None]
-        self.first += map(self.birth, heirless)
+        self.batch.first += map(self.birth, heirless)
         ready = []
         for member, pod in members:
             if member.keeps_guardian:
@@ -94,7 +102,7 @@ class _Nomination(HandoverSteps):
         if ready and (ready[0][0].is_swapped or room.lacks(noderoom.demand_of(ready[0][1]))):
             self._mark(ready)
             self._withdraw()
-            self.second += (ended(each) for member, _ in ready for each in member.firm)
+            self.batch.second += (ended(each) for member, _ in ready for each in member.firm)
             return
         for member, pod in ready:
             demand = noderoom.demand_of(pod)
@@ -110,7 +118,7 @@ class _Nomination(HandoverSteps):
         strangers = [each for each in members if not self._is_known(*each)]
         standing = [each for member, _ in members for each in member.standing]
         self._mark(strangers)
-        self.end_all(standing)
+        self.end_all(self.batch, standing)
         if self._withdraw():
             self.wake_at.append(self.scene.now)
         elif not standing and not strangers:
@@ -123,18 +131,19 @@ class _Nomination(HandoverSteps):
             if member.firm and not member.keeps_guardian and stuck.is_pushed_out(self.scene, pod):
                 self._mark([(member, pod)])
                 self._withdraw()
-                self.second += map(ended, member.firm)
+                self.batch.second += map(ended, member.firm)
                 return
         leaving = (each for member, _ in members for each in member.standing)
-        self.end_all(each for each in leaving if each.metadata.deletion_timestamp is not None)
+        gone = [each for each in leaving if each.metadata.deletion_timestamp is not None]
+        self.end_all(self.batch, gone)
 
     def _open(self, member: Member, pod: Pod) -> None:
         heir = member.heir
-        self.first.append(claimsteps.pin(pod, member.ticket, self.scene.node))
+        self.batch.first.append(claimsteps.pin(pod, member.ticket, self.scene.node))
         if heir is not None and guardian.is_gated(heir):
-            self.first.append(claimsteps.open_guardian(heir))
+            self.batch.first.append(claimsteps.open_guardian(heir))
         self.wake_at.append(member.deadline)
-        self.second += self._news(member, pod)
+        self.batch.second += self._news(member, pod)
 
     def _news(self, member: Member, pod: Pod) -> list[Step]:
         """What a pod has to know that was last told to wait."""
@@ -153,16 +162,16 @@ class _Nomination(HandoverSteps):
         node = self.scene.node
         for member, pod in members:
             heir = member.heir
-            self.first.append(self._claimed(member, pod, node))
+            self.batch.first.append(self._claimed(member, pod, node))
             if heir is not None and heir.status.nominated_node_name != node:
-                self.first.append(claimsteps.nominate(heir, node))
+                self.batch.first.append(claimsteps.nominate(heir, node))
             elif heir is not None and node and is_marked(pod):
-                self.first.append(claimsteps.nominate(heir, ""))
+                self.batch.first.append(claimsteps.nominate(heir, ""))
 
     def _withdraw(self) -> bool:
         """Takes back what other tickets are promised here, and says whether there was any; they are promised it again afterwards."""
         promised = self.scene.promised()
-        self.first += (claimsteps.nominate(each, "") for each in promised)
+        self.batch.first += (claimsteps.nominate(each, "") for each in promised)
         return bool(promised)
 
     def _is_known(self, member: Member, pod: Pod) -> bool:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from korder.api import noderoom
 from korder.api.core import Pod
-from korder.api.noderoom import NodeRoom
+from korder.api.noderoom import Demand, NodeRoom
 from korder.reserve.rules.claims.fitting import Site
 from korder.reserve.rules.claims.members import NEVER, Member
 from korder.reserve.rules.tickets import guardian
@@ -40,11 +40,28 @@ class Return:
         is_occupied: Whether a pod, or a guardian of another size, still has the room.
         waiting: The guardians that are to take it.
         is_new: Whether the pod has just ended, and its ticket does not say so yet.
+        demand: What a guardian takes that may be placed before the room is free; None if it may not.
+        since: Since when the pod terminates.
     """
 
     is_occupied: bool
     waiting: Collection[Pod] = ()
     is_new: bool = False
+    demand: Demand | None = None
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerSigns:
+    """What the lease of the scheduler shows, by our own clock.
+
+    Attributes:
+        renewed: When the lease was last seen to change.
+        taken: When the present scheduler was seen to take over; None if it has been there from the start.
+    """
+
+    renewed: datetime
+    taken: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +78,10 @@ class Scene:
     returning: Collection[Return] = ()
     leaving: Collection[Pod] = ()
     """Pods that terminate and that our finalizer keeps until the barrier stands."""
+    signs: SchedulerSigns | None = None
+    """Of a scheduler with a lease."""
+    inherited_until: datetime | None = None
+    """Until when a barrier that another process raised is not lowered: its members may not be in our caches yet."""
 
     def room(self) -> NodeRoom:
         if self.site is None:

@@ -46,13 +46,21 @@ def _abandoned(scene: Scene, member: Member, pod: Pod, reason: Reason, message: 
         note = f"Deleted so that its controller makes it again{cost}: {message}"
         step: Step = Delete(PODS, key_of(pod), meta.uid, meta.resource_version)
     else:
-        note = f"The pod is tied to node {scene.node} without a ticket: {message}"
+        advice = f"Delete the pod and create it again: ticket {key_of(member.ticket)} {_outlook(member, reason)}."
+        note = f"The pod is tied to node {scene.node} without a ticket: {message} {advice}"
         promised = pod.status.nominated_node_name
-        step = claimsteps.tell(pod, reason, message, scene.now, node=promised)
+        step = claimsteps.tell(pod, reason, f"{message} {advice}", scene.now, node=promised)
     notice = Notice(PODS, pod, reason, note, EventType.WARNING, "GiveBack", step)
     ending = endings.unbound(member, reason, message, scene.now)
     freed = [each for stage in ending.stages for each in stage]
     return Plan().then(step).then(*freed).tell(notice, *ending.notices)
+
+
+def _outlook(member: Member, reason: Reason) -> str:
+    """What becomes of the ticket of a pod that was given up."""
+    if member.firm:
+        return "holds its room"
+    return "waits for room" if reason is Reason.STOLEN else "takes its room back"
 
 
 def _thief(scene: Scene, pod: Pod) -> str:

@@ -4,12 +4,13 @@
 tolerate exactly that token, so a pod that was admitted through an earlier barrier and never bound does not pass a later one.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from korder.api import codec
 from korder.api.core import NODES, PODS, Node, Pod, Taint, Toleration
 from korder.api.meta import JSON, key_of
-from korder.api.plan import Patch
+from korder.api.plan import Patch, Step
 from korder.api.reserve import HANDOVER_TAINT
 
 _EFFECT = "NoSchedule"
@@ -59,11 +60,20 @@ def tolerations_with(pod: Pod, token: str) -> list[JSON]:
     return [codec.plain(each) for each in (*pod.spec.tolerations, *ours)]
 
 
-def admitted(pod: Pod, token: str) -> Patch:
-    """Lets a pod that waits, gated or not, pass the barrier."""
+def admitted(pod: Pod, token: str, notes: Mapping[str, JSON] | None = None) -> Patch:
+    """Lets a pod that waits, gated or not, pass the barrier, and annotates it."""
     meta = pod.metadata
-    body: JSON = {"spec": {"tolerations": tolerations_with(pod, token)}}
+    body: dict[str, JSON] = {"spec": {"tolerations": tolerations_with(pod, token)}}
+    if notes is not None:
+        body["metadata"] = {"annotations": dict(notes)}
     return Patch(PODS, key_of(pod), body, uid=meta.uid, resource_version=meta.resource_version)
+
+
+def raised_with(step: Step) -> str:
+    """The token of the barrier that a step puts up; empty if it puts up none."""
+    if not isinstance(step, Patch) or step.kind != NODES:
+        return ""
+    return token_of(codec.convert(step.body, Node))
 
 
 def _others(node: Node) -> tuple[Taint, ...]:

@@ -13,9 +13,10 @@ from typing import cast
 
 import msgspec
 
-from korder.api import codec, core, quantity, resources
+from korder.api import codec, core, noderoom, quantity, resources
 from korder.api.core import Pod, Toleration
 from korder.api.meta import JSON, owner_reference
+from korder.api.noderoom import Demand
 from korder.api.quantity import Quantity
 from korder.api.reserve import (
     AVOIDED_ANNOTATION,
@@ -37,7 +38,7 @@ from korder.api.reserve import (
     TICKETS,
     Ticket,
 )
-from korder.reserve.rules.tickets import barrier, naming, usage
+from korder.reserve.rules.tickets import naming, usage
 
 GRACE_SECONDS = 1
 _NOBODY = 65535
@@ -83,14 +84,12 @@ class Place:
     """Where a guardian goes: to a node, if one is named, and only when its gate is taken off, if it has one; otherwise not to those it avoids.
 
     Attributes:
-        barrier: The token of the barrier that it may pass.
         taints: The keys of all taints in the cluster, for a template that tolerates every taint.
     """
 
     node: str = ""
     gated: bool = False
     avoided: tuple[str, ...] = ()
-    barrier: str = ""
     taints: tuple[str, ...] = ()
 
 
@@ -168,6 +167,11 @@ def holds(guardian: Pod) -> dict[str, Quantity]:
     """What a guardian was made to hold."""
     wire = guardian.spec.containers[0].resources.requests if guardian.spec.containers else {}
     return resources.parse_list(wire)
+
+
+def demand(ticket: Ticket) -> Demand:
+    """What a guardian of the whole room takes of a node."""
+    return Demand(noderoom.amounts({**usage.held(ticket), "pods": quantity.parse(1)}))
 
 
 def is_gated(guardian: Pod) -> bool:
@@ -274,8 +278,6 @@ def _tolerations(wanted: Iterable[Toleration], place: Place) -> Iterator[Tolerat
                 yield msgspec.structs.replace(each, key=key)
         elif each.key != HANDOVER_TAINT:
             yield each
-    if place.barrier:
-        yield barrier.toleration(place.barrier)
 
 
 def _is_unlimited(toleration: Toleration) -> bool:

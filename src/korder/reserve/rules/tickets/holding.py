@@ -227,7 +227,7 @@ def _wait(picture: Picture, left: Amounts, now: datetime) -> Plan:
     pod = waiting[0]
     if guardian.is_gated(pod):
         in_the_way = any(each.spec.node_name == home for each in rest)
-        step = succession.opening(pod, picture.barrier, now)
+        step = succession.opening(pod, now)
         return plan if in_the_way else succession.arrival(picture, plan, (step,), now)
     return _unplaced(picture, pod, plan, now)
 
@@ -241,7 +241,8 @@ def _unplaced(picture: Picture, pod: Pod, plan: Plan, now: datetime) -> Plan:
     is_early = patient_until is not None and now < patient_until
     if not why:
         return plan.wake(patient_until)
-    if home and is_early and picture.has_room(pod):
+    leaves = any(each.spec.node_name == home for each in picture.lost)
+    if home and is_early and (leaves or picture.has_room(pod)):
         return plan.wake(now + succession.PATIENCE)
     unplaced = ticketstatus.unplaced(ticket, why, now, cordoned=picture.is_closed(home))
     return ticketstatus.report(ticket, unplaced)

@@ -40,6 +40,9 @@ def prepare(picture: Picture, amounts: Amounts, place: Place, now: datetime) -> 
     if picture.options.nominate and picture.node_is_crowded:
         return Plan().wake(now + PATIENCE)
     waiting = [pod for pod in picture.live if not pod.spec.node_name]
+    bound = (pod for pod in picture.live if pod.spec.node_name == place.node)
+    if any(fits(picture, pod, amounts, place.node) for pod in bound):
+        return picture.dismissal(waiting, now)
     fit = [pod for pod in waiting if fits(picture, pod, amounts, place.node)]
     if not fit:
         return picture.dismissal(waiting, now).then(*creation(picture, amounts, place))
@@ -95,7 +98,7 @@ def creation(picture: Picture, amounts: Amounts, place: Place) -> tuple[Create, 
     spec = picture.ticket.spec
     if scheduling.tolerates_cordon(spec.tolerations) and not (place.node or spec.node_name):
         place = replace(place, avoided=tuple(picture.cordoned()))
-    place = replace(place, barrier=picture.barrier, taints=tuple(picture.taints()))
+    place = replace(place, taints=tuple(picture.taints()))
     made = guardian.body(picture.ticket, picture.free_name, picture.options, amounts, place)
     return (Create(PODS, made),)
 
@@ -155,14 +158,11 @@ def _words(node: str, scheduler: str) -> str:
     return f"Room on node {node} is kept for this guardian. Scheduler {scheduler} knows."
 
 
-def opening(pod: Pod, token: str, now: datetime) -> Patch:
-    """Takes the gate off, from exactly the guardian that was seen, lets it pass the barrier with this token, if any, and notes when."""
+def opening(pod: Pod, now: datetime) -> Patch:
+    """Takes the gate off, from exactly the guardian that was seen, and notes when; the hand-over lets it pass a barrier."""
     meta = pod.metadata
     opened: JSON = {"annotations": {OPENED_ANNOTATION: instant.render(now)}}
-    spec: dict[str, JSON] = {"schedulingGates": None}
-    if token and not barrier.tolerates(pod, token):
-        spec["tolerations"] = barrier.tolerations_with(pod, token)
-    body: JSON = {"metadata": opened, "spec": spec}
+    body: JSON = {"metadata": opened, "spec": {"schedulingGates": None}}
     return Patch(PODS, key_of(pod), body, uid=meta.uid, resource_version=meta.resource_version)
 
 
