@@ -6,7 +6,8 @@ are bound or not: 5 a second, and 20 a second in the rows that end in `-busy`. T
 are empty. Claims begin when the manager has come to rest after it made the tickets.
 
 `claim-room-writes` and `claim-full-writes` count what the API server is asked to write from the creation of the pods until all is at rest, by everybody and
-for each claim, against the former protocol (`--handover=nominate`). Leases and Events are not among it.
+for each claim, against the former protocol (`--handover=nominate`). Leases and Events are not among it. That is more than a tenth above it by intent: the taint is
+put on and taken off, and a pod that was served at once is given a condition.
 """
 
 import asyncio
@@ -96,7 +97,7 @@ def writes(tell: Tell) -> Iterator[Row]:
     """Writes for a claim, against those of the former protocol."""
     for name, cpu in (("claim-room-writes", ROOMY), ("claim-full-writes", TIGHT)):
         ours, former = (asyncio.run(_written(name, cpu, each, tell)) for each in Handover)
-        yield Row(name, ours, "writes per claim", former, 1.0)
+        yield Row(name, ours, "writes per claim", former, 1.25)
 
 
 async def _written(name: str, cpu: str, handover: Handover, tell: Tell) -> float:
