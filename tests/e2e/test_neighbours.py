@@ -176,10 +176,7 @@ async def compare(tenant: Tenant, pairs: int, pause: float = 0) -> tuple[float, 
 @pytest.mark.parametrize(
     ("trouble", "spare"),
     cases(
-        [
-            *((trouble, FULL) for trouble in TROUBLES if trouble != "failing webhook"),
-            ("unknown scheduler", EMPTY),
-        ],
+        [*((trouble, FULL) for trouble in TROUBLES), ("unknown scheduler", EMPTY)],
         [(trouble, spare) for trouble in TROUBLES for spare in (FULL, EMPTY)],
     ),
 )
