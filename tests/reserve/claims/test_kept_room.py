@@ -4,16 +4,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.reserve.claims.holds import a_priority, asking, bound, claiming, phase
+from tests.reserve.claims.holds import a_priority, asking, bound, claiming, hold, phase
 from tests.reserve.claims.test_return import with_finalizer
 from tests.reserve.scene import Part, Scene, scene
 
-from korder.api.core import NODES, PODS, Pod
+from korder.api.core import LEASES, NODES, PODS, Pod
 from korder.api.meta import JSON, Key
 from korder.api.plan import PatchType
 from korder.api.reserve import HANDOVER_TAINT, TICKETS, TicketPhase
 from korder.embedded.actors.machines import Manners
 from korder.kube import served
+from korder.reserve.controllers.schedulers import SCHEDULER_LEASE
 from korder.reserve.controllers.tickets import Tickets
 from korder.reserve.rules.claims import claimsteps
 from korder.runtime.clock import Clock
@@ -277,6 +278,27 @@ async def forbid_taints(cluster: Scene) -> None:
         found = known.of("admissionregistration.k8s.io/v1", f"ValidatingAdmissionPolicy{kind}")
         assert found is not None
         await cluster.client.create(found.kind, {"metadata": {"name": "keep"}, "spec": spec})
+
+
+async def test_a_pod_is_not_given_up_while_its_scheduler_is_away(clock: Clock) -> None:
+    """Neither after 30 s of silence nor at its deadline: nobody could have bound it."""
+    async with scene(clock, claiming, nodes=1) as cluster:
+        meta: JSON = {"name": SCHEDULER_LEASE.name, "namespace": SCHEDULER_LEASE.namespace}
+        await cluster.client.create(LEASES, {"metadata": meta, "spec": {"holderIdentity": "first"}})
+        await hold(cluster, "t", spec={"schedulerName": "away"}, cpu="4")
+        await cluster.put(claim("web", "t", "4", schedulerName="away"))
+        await cluster.pass_time(300)
+        ticket = await cluster.get(TICKETS, "t")
+        assert ticket is not None
+        assert ticket.status.phase is TicketPhase.CLAIMING
+        assert await tokens(cluster)
+        began = clock.monotonic()
+        for n in range(20):
+            change: JSON = {"spec": {"holderIdentity": "second", "leaseTransitions": n + 1}}
+            await cluster.client.patch(LEASES, SCHEDULER_LEASE, change)
+            await cluster.pass_time(2)
+        await phase(cluster, "t", TicketPhase.PENDING)
+        assert 29 <= clock.monotonic() - began <= 41
 
 
 async def test_a_new_leader_lowers_a_barrier_without_members_after_seconds(clock: Clock) -> None:
