@@ -24,11 +24,11 @@ from bench.korder import managed
 from bench.micro import Tell
 from bench.orders import NAME, an_order
 from bench.table import Row
-from korder.api.core import PODS, Pod
-from korder.api.meta import JSON
 from korder.api.reserve import GUARDIAN_LABEL, ORDER_ANNOTATION
-from korder.net.http import Request
-from korder.reserve.rules.claims.scene import Handover
+from korder.reserve.handovers.handover_state import Handover
+from kubeloop.net.http import Request
+from kubeloop.objects.core import PODS, Pod
+from kubeloop.objects.meta import JSON
 
 CLAIMS = 200
 NODES = 20

@@ -15,20 +15,20 @@ from time import perf_counter
 from typing import Generic, TypeVar, cast
 
 from bench.plane import a_client
-from korder.api import manifests
-from korder.api.core import NAMESPACES, NODES, PODS, Node, Pod, is_ready
-from korder.api.meta import JSON, HasMetadata, Key, Kind, key_of
 from korder.api.reserve import ORDERS, TICKETS
-from korder.cli import installing
-from korder.kube import served
-from korder.kube.client import Client
-from korder.kube.errors import UnknownOutcome
-from korder.kube.request import Propagation
-from korder.reserve.rules.doors.objects import priority_class
-from korder.runtime.informer import Informer, Scope
-from korder.runtime.metrics import Metrics
-from korder.runtime.store import Change
-from korder.testing.controlplane import ControlPlane
+from korder.cli import cluster_objects
+from korder.install import crds
+from korder.install.objects import priority_class
+from kubeloop.client import rest_mapper
+from kubeloop.client.client import Client
+from kubeloop.client.errors import UnknownOutcome
+from kubeloop.client.request import Propagation
+from kubeloop.objects.core import NAMESPACES, NODES, PODS, Node, Pod, is_ready
+from kubeloop.objects.meta import JSON, HasMetadata, Key, Kind, key_of
+from kubeloop.runtime.informer import Informer, Scope
+from kubeloop.runtime.metrics import Metrics
+from kubeloop.runtime.store import Change
+from kubeloop.testing.controlplane import ControlPlane
 
 T = TypeVar("T", bound=HasMetadata)
 U = TypeVar("U")
@@ -55,7 +55,7 @@ class Cluster:
     async def namespace(self, name: str) -> str:
         """Makes a namespace in which pods can be made."""
         await self.client.create(NAMESPACES, {"metadata": {"name": name}})
-        accounts = (await served.discover(self.client)).of("v1", "ServiceAccount")
+        accounts = (await rest_mapper.discover(self.client)).of("v1", "ServiceAccount")
         assert accounts is not None
         async with asyncio.timeout(PATIENCE):
             while not (await self.client.list(accounts.kind, name)).items:
@@ -166,9 +166,9 @@ async def a_witness(
 
 async def define(client: Client) -> None:
     """Lets a server know korder's kinds and the priority class of guardians."""
-    for crd in manifests.all_crds():
-        await installing.define(client, crd)
-    await installing.apply(client, await served.discover(client), priority_class())
+    for crd in crds.all_crds():
+        await cluster_objects.define(client, crd)
+    await cluster_objects.apply(client, await rest_mapper.discover(client), priority_class())
 
 
 async def in_lanes(work: Callable[[U], Awaitable[object]], items: Iterable[U]) -> None:

@@ -6,11 +6,11 @@ are charged ahead, so that nothing a verdict has to look at is missing.
 
 from collections.abc import Iterable, Iterator
 
-from korder.api import codec
-from korder.api.meta import JSON
 from korder.api.quota import QUOTAS
 from korder.api.reserve import ORDERS, TICKETS, Order, Ticket
-from korder.reserve.rules.quotas.tally import Tally
+from korder.reserve.quotas.quota_cache import Tally
+from kubeloop.objects import codec
+from kubeloop.objects.meta import JSON
 
 APPLY = 10
 HOME = "home"

@@ -19,19 +19,19 @@ from time import process_time
 import structlog
 
 from bench.cluster import define, in_lanes
-from korder.api.core import NODES
-from korder.api.meta import JSON, Key
 from korder.api.reserve import ORDERS
-from korder.embedded.actors.scheduler import Scheduler
-from korder.embedded.apiserver.storage import Draft, Key as Place, Storage, Update
-from korder.embedded.simulation.loop import SimulatedLoop
-from korder.embedded.simulation.world import START
-from korder.kube import served
-from korder.kube.client import Client
-from korder.reserve.setup import add_reserve
-from korder.runtime.clock import VirtualClock
-from korder.runtime.manager import Manager, Settings
-from korder.testing.embedded import embedded_server
+from korder.reserve.domain import add_reserve
+from kubeloop.client import rest_mapper
+from kubeloop.client.client import Client
+from kubeloop.objects.core import NODES
+from kubeloop.objects.meta import JSON, Key
+from kubeloop.runtime.clock import VirtualClock
+from kubeloop.runtime.manager import Manager, Settings
+from pocketkube.apiserver.storage import Draft, Key as Place, Storage, Update
+from pocketkube.scheduler.scheduler import Scheduler
+from pocketkube.simulation.loop import SimulatedLoop
+from pocketkube.simulation.world import START
+from pocketkube.testing.apiserver import embedded_server
 
 BURST = 500
 BURSTS = 60
@@ -80,7 +80,7 @@ async def _running(manager: Manager) -> AsyncIterator[None]:
 
 async def _account(client: Client) -> None:
     """What a controller makes in every namespace; here runs none that does."""
-    accounts = (await served.discover(client)).of("v1", "ServiceAccount")
+    accounts = (await rest_mapper.discover(client)).of("v1", "ServiceAccount")
     assert accounts is not None
     await client.create(accounts.kind, {"metadata": {"name": "default", "namespace": "default"}})
 

@@ -16,11 +16,11 @@ from time import perf_counter
 from bench.micro import Tell
 from bench.plane import a_child, a_client
 from bench.table import Row
-from korder.api.core import PODS
-from korder.api.meta import JSON
-from korder.kube.client import Client
-from korder.testing.controlplane import ControlPlane
 from korder.testing.up import UpProcess
+from kubeloop.client.client import Client
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import JSON
+from kubeloop.testing.controlplane import ControlPlane
 
 ROUNDS = 3
 READY_SECONDS = 3.0

@@ -9,13 +9,13 @@ from time import perf_counter
 import uvloop
 
 from bench.plane import a_client
-from korder.api.core import NAMESPACES, PODS
-from korder.api.meta import JSON
-from korder.kube.client import Client
-from korder.kube.config import load
-from korder.kube.connect import connect
-from korder.net.http import Request
-from korder.runtime.clock import SystemClock
+from kubeloop.client.client import Client
+from kubeloop.client.config import load
+from kubeloop.client.connect import connect
+from kubeloop.net.http import Request
+from kubeloop.objects.core import NAMESPACES, PODS
+from kubeloop.objects.meta import JSON
+from kubeloop.runtime.clock import SystemClock
 
 IN_FLIGHT = 32
 CREATES = 4_000

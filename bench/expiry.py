@@ -17,11 +17,11 @@ from bench.korder import managed
 from bench.micro import Tell
 from bench.orders import is_reserved, order
 from bench.table import Row
-from korder.api import codec
-from korder.api.core import PODS, Pod
-from korder.api.meta import JSON, Key, key_of
 from korder.api.reserve import GUARDIAN_LABEL, ORDERS, TICKETS, Ticket, TicketPhase
-from korder.runtime.clock import SystemClock
+from kubeloop.objects import codec
+from kubeloop.objects.core import PODS, Pod
+from kubeloop.objects.meta import JSON, Key, key_of
+from kubeloop.runtime.clock import SystemClock
 
 MANY = 10_000
 SPREAD = timedelta(minutes=10)

@@ -11,10 +11,10 @@ from statistics import median
 from bench.micro import Tell
 from bench.plane import a_child, a_plane
 from bench.table import Row
-from korder.api.core import NAMESPACES
-from korder.api.meta import JSON
 from korder.api.reserve import TICKETS
-from korder.kube.client import Client
+from kubeloop.client.client import Client
+from kubeloop.objects.core import NAMESPACES
+from kubeloop.objects.meta import JSON
 
 OBJECTS = 1_000
 ROUNDS = 3

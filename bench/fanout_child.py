@@ -11,17 +11,17 @@ from time import perf_counter
 import uvloop
 
 from bench.plane import a_client
-from korder.api import codec
-from korder.api.core import PODS
-from korder.api.meta import JSON, Key, owner_reference
-from korder.api.plan import NOTHING, Create, Patch, Plan
 from korder.api.reserve import TICKETS, Ticket
 from korder.cli import logs
-from korder.kube.client import Client
-from korder.runtime.clock import SystemClock
-from korder.runtime.informer import Scope
-from korder.runtime.manager import Manager, Settings
-from korder.runtime.store import by_owner
+from kubeloop.client.client import Client
+from kubeloop.objects import codec
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import JSON, Key, owner_reference
+from kubeloop.objects.plan import NOTHING, Create, Patch, Plan
+from kubeloop.runtime.clock import SystemClock
+from kubeloop.runtime.informer import Scope
+from kubeloop.runtime.manager import Manager, Settings
+from kubeloop.runtime.store import by_owner
 
 
 def a_pod(ticket: Ticket) -> dict[str, JSON]:

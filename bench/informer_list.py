@@ -8,13 +8,13 @@ from time import perf_counter
 from bench.micro import Tell
 from bench.plane import a_plane
 from bench.table import Row
-from korder.api.core import NAMESPACES, PODS
-from korder.api.meta import JSON
-from korder.kube.client import Client
-from korder.kube.request import Selection
-from korder.kube.watch import INITIAL_EVENTS_END
-from korder.runtime.informer import Informer
-from korder.runtime.metrics import Metrics
+from kubeloop.client.client import Client
+from kubeloop.client.request import Selection
+from kubeloop.client.watch import INITIAL_EVENTS_END
+from kubeloop.objects.core import NAMESPACES, PODS
+from kubeloop.objects.meta import JSON
+from kubeloop.runtime.informer import Informer
+from kubeloop.runtime.metrics import Metrics
 
 PODS_MADE = 10_000
 ROUNDS = 7

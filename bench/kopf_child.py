@@ -21,8 +21,8 @@ from kubernetes.aio import client as kube, config
 from kubernetes.aio.client.exceptions import ApiException
 import uvloop
 
-from korder.api import duration
-from korder.runtime.clock import SystemClock
+from kubeloop.objects import duration
+from kubeloop.runtime.clock import SystemClock
 
 GROUP, VERSION = "core.korder.dev", "v1alpha1"
 AT_A_TIME = 32

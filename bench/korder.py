@@ -14,15 +14,15 @@ import sys
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench.plane import a_client
-from korder.api.meta import JSON
 from korder.api.reserve import ORDERS
-from korder.kube.errors import InternalError
-from korder.net.client import HttpTransport
-from korder.net.http import Request, Unreachable
-from korder.net.ports import LOOPBACK, free_ports
-from korder.reserve.rules.doors.site import MANAGER, NAMESPACE
-from korder.testing.controlplane import ControlPlane
-from korder.testing.processes import Process
+from korder.install_config import MANAGER, NAMESPACE
+from kubeloop.client.errors import InternalError
+from kubeloop.net.client import HttpTransport
+from kubeloop.net.http import Request, Unreachable
+from kubeloop.net.ports import LOOPBACK, free_ports
+from kubeloop.objects.meta import JSON
+from kubeloop.testing.controlplane import ControlPlane
+from kubeloop.testing.processes import Process
 
 
 @dataclass(frozen=True, slots=True)

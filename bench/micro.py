@@ -19,16 +19,16 @@ from types import MappingProxyType
 from typing import Self
 
 from bench.table import Row
-from korder.api.core import PODS, Pod
-from korder.api.meta import Key
-from korder.kube.client import Client
-from korder.kube.watch import INITIAL_EVENTS_END
-from korder.net.http import Guard, Request
-from korder.runtime.clock import SystemClock
-from korder.runtime.informer import Informer
-from korder.runtime.metrics import Metrics
-from korder.runtime.queue import WorkQueue
-from korder.runtime.store import Change, by_namespace, by_owner
+from kubeloop.client.client import Client
+from kubeloop.client.watch import INITIAL_EVENTS_END
+from kubeloop.net.http import Guard, Request
+from kubeloop.objects.core import PODS, Pod
+from kubeloop.objects.meta import Key
+from kubeloop.runtime.clock import SystemClock
+from kubeloop.runtime.informer import Informer
+from kubeloop.runtime.metrics import Metrics
+from kubeloop.runtime.queue import WorkQueue
+from kubeloop.runtime.store import Change, by_namespace, by_owner
 
 SIZES = (1_000, 10_000, 100_000)
 EVENTS = 20_000

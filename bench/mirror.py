@@ -10,10 +10,10 @@ from time import perf_counter
 from typing import Any, cast
 
 from bench.cluster import Cluster, a_witness, in_lanes, is_bound
-from korder.api import codec
-from korder.api.core import PODS
-from korder.api.meta import JSON, Key, owner_reference
 from korder.api.reserve import TICKETS, Ticket
+from kubeloop.objects import codec
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import JSON, Key, owner_reference
 
 _SAID = ("labels", "annotations", "finalizers")
 _BY_THE_SERVER = (

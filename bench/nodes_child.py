@@ -6,9 +6,9 @@ import sys
 
 from bench.plane import a_client
 from korder.cli import logs, loops
-from korder.embedded.actors.machines import Shape
-from korder.runtime.clock import SystemClock
-from korder.testing.nodes import simulated_nodes
+from kubeloop.runtime.clock import SystemClock
+from pocketkube.nodes.machines import Shape
+from pocketkube.testing.nodes import simulated_nodes
 
 PODS = 200
 """How many pods a node takes."""

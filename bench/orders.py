@@ -16,8 +16,8 @@ from bench.korder import managed
 from bench.micro import Tell
 from bench.mirror import same_writes
 from bench.table import Row
-from korder.api.meta import JSON
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
+from kubeloop.objects.meta import JSON
 
 TICKETS_MADE = 1_000
 NAME = "crowd"

@@ -8,12 +8,12 @@ from pathlib import Path
 import random
 import sys
 
-from korder.api import manifests
-from korder.cli.installing import define
-from korder.kube.client import Client
-from korder.kube.connect import open_client
-from korder.runtime.clock import SystemClock
-from korder.testing.controlplane import ControlPlane
+from korder.cli.cluster_objects import define
+from korder.install import crds
+from kubeloop.client.client import Client
+from kubeloop.client.connect import open_client
+from kubeloop.runtime.clock import SystemClock
+from kubeloop.testing.controlplane import ControlPlane
 
 
 @asynccontextmanager
@@ -22,7 +22,7 @@ async def a_plane() -> AsyncIterator[tuple[Path, Client]]:
     async with ControlPlane(without=("kube-scheduler", "kube-controller-manager")) as plane:
         kubeconfig = plane.kubeconfig()
         async with a_client(kubeconfig) as client:
-            for crd in manifests.all_crds():
+            for crd in crds.all_crds():
                 await define(client, crd)
             yield kubeconfig, client
 

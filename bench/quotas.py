@@ -20,17 +20,17 @@ from bench.cluster import a_helper
 from bench.crowd import HOME, crowd, tickets_of, wish, wishes
 from bench.micro import FLAT, Tell
 from bench.table import Row
-from korder.api.meta import JSON
 from korder.api.reserve import GROUP, ORDERS, VERSION
-from korder.net import certificates
-from korder.net.certificates import Lifetime
-from korder.net.client import HttpTransport
-from korder.net.http import Request
-from korder.net.ports import LOOPBACK, free_ports
-from korder.net.tls import ClientTls, RotatingTls
-from korder.reserve.rules.quotas import wishes as rules
-from korder.reserve.rules.quotas.tally import Tally
-from korder.runtime.clock import SystemClock
+from korder.reserve.quotas import delta as quota_delta
+from korder.reserve.quotas.quota_cache import Tally
+from kubeloop.net import certificates
+from kubeloop.net.certificates import Lifetime
+from kubeloop.net.client import HttpTransport
+from kubeloop.net.http import Request
+from kubeloop.net.ports import LOOPBACK, free_ports
+from kubeloop.net.tls import ClientTls, RotatingTls
+from kubeloop.objects.meta import JSON
+from kubeloop.runtime.clock import SystemClock
 
 QUOTAS = (10, 100, 1_000)
 TICKETS = (100, 1_000, 10_000)
@@ -68,7 +68,9 @@ def _asked(tally: Tally, count: int) -> float:
     started = process_time()
     for order, ticket in zip(orders, changed, strict=True):
         tally.ticket_changed(None, ticket)
-        assert not rules.judged(tally, rules.of_order(place, order, None, (), _NOON), _NOON)
+        assert not quota_delta.judged(
+            tally, quota_delta.of_order(place, order, None, (), _NOON), _NOON
+        )
     return (process_time() - started) / REQUESTS * 1e6
 
 

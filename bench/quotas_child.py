@@ -14,16 +14,16 @@ import structlog
 import uvloop
 
 from bench.crowd import crowd
-from korder.kube.client import Client
-from korder.net.client import HttpTransport
-from korder.net.ports import LOOPBACK
-from korder.reserve.webhooks import serving
-from korder.reserve.webhooks.gates import Counted
-from korder.runtime.clock import SystemClock
-from korder.runtime.webhook import review
-from korder.runtime.webhook.bundles import Bundles
-from korder.runtime.webhook.server import Settings, WebhookServer
-from korder.runtime.webhook.sources import FileSource
+from korder.reserve.admission import webhook
+from korder.reserve.admission.webhook import Counted
+from kubeloop.client.client import Client
+from kubeloop.net.client import HttpTransport
+from kubeloop.net.ports import LOOPBACK
+from kubeloop.runtime.clock import SystemClock
+from kubeloop.runtime.webhook import review
+from kubeloop.runtime.webhook.ca_injector import Bundles
+from kubeloop.runtime.webhook.cert_sources import FileSource
+from kubeloop.runtime.webhook.server import Settings, WebhookServer
 
 
 async def main(folder: Path, port: int, quotas: int, tickets: int) -> None:
@@ -31,7 +31,7 @@ async def main(folder: Path, port: int, quotas: int, tickets: int) -> None:
     clock = SystemClock()
     counted = Counted(crowd(quotas, tickets), tuple, lambda _: None)
     nobody = Client(HttpTransport(f"http://{LOOPBACK}"), rng=random.Random(0))
-    gates = serving.by_path(clock, counted, system_classes=False)
+    gates = webhook.by_path(clock, counted, system_classes=False)
     server = WebhookServer(
         {**gates, "always": lambda _: review.allow()},
         FileSource(folder / "tls.crt", folder / "tls.key", None, clock),

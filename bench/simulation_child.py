@@ -12,10 +12,10 @@ from time import perf_counter
 
 import structlog
 
-from korder.embedded.simulation.auditing.invariants.catalogue import standard
-from korder.embedded.simulation.changes import Change
-from korder.embedded.simulation.workloads.traffic import a_day, traffic
-from korder.embedded.simulation.world import START, Setup, simulate
+from pocketkube.simulation.changes import Change
+from pocketkube.simulation.invariants.catalogue import standard
+from pocketkube.simulation.workloads.traffic import a_day, traffic
+from pocketkube.simulation.world import START, Setup, simulate
 
 _DAY = timedelta(days=1)
 

@@ -14,7 +14,7 @@ import tempfile
 from time import perf_counter
 
 from bench.table import Row
-from korder.embedded.apiserver.storage import Create, Draft, Key, Storage, Watch, open_storage
+from pocketkube.apiserver.storage import Create, Draft, Key, Storage, Watch, open_storage
 
 IN_FLIGHT = 32
 CREATES = 4_000

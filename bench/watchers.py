@@ -17,10 +17,10 @@ import tempfile
 from bench.micro import Tell
 from bench.table import Row
 from bench.watchers_child import BURST
-from korder.kube.config import load
-from korder.kube.connect import connect
-from korder.net.http import Request, Response
-from korder.runtime.clock import SystemClock
+from kubeloop.client.config import load
+from kubeloop.client.connect import connect
+from kubeloop.net.http import Request, Response
+from kubeloop.runtime.clock import SystemClock
 
 BURSTS = {1: 200, 50: 40, 500: 20}
 """How many bursts of events, by the number of watchers; the cheapest counts."""

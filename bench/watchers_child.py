@@ -11,15 +11,15 @@ import sys
 from time import process_time
 
 from korder.cli import loops
-from korder.embedded import credentials as keys
-from korder.embedded.apiserver.access import door as access
-from korder.embedded.apiserver.assembly import Surroundings, assemble
-from korder.embedded.apiserver.storage import Create, Draft, Key, Storage, open_storage
-from korder.embedded.cluster import NAMES
-from korder.net.ports import LOOPBACK
-from korder.net.server import Server
-from korder.net.serving import ServerTls
-from korder.runtime.clock import SystemClock
+from kubeloop.net.ports import LOOPBACK
+from kubeloop.net.server import Server
+from kubeloop.net.server_tls import ServerTls
+from kubeloop.runtime.clock import SystemClock
+from pocketkube import credentials as keys
+from pocketkube.apiserver.access import access_check as access
+from pocketkube.apiserver.assembly import Surroundings, assemble
+from pocketkube.apiserver.storage import Create, Draft, Key, Storage, open_storage
+from pocketkube.cluster import NAMES
 
 BURST = 20
 """Events that are written together: few enough to fit into the buffers of a connection."""

@@ -5,9 +5,9 @@ import asyncio
 from bench.__main__ import BENCHMARKS
 from bench.cluster import IN_FLIGHT, a_witness, in_lanes
 
-from korder.api.core import NODES, Node
-from korder.runtime.clock import Clock
-from korder.testing.embedded import embedded_server
+from kubeloop.objects.core import NODES, Node
+from kubeloop.runtime.clock import Clock
+from pocketkube.testing.apiserver import embedded_server
 
 
 def test_no_two_rows_have_one_name() -> None:

@@ -14,9 +14,9 @@ from bench.korder import Measured, managed
 from bench.orders import NAME, an_order, order
 import pytest
 
-from korder.api.meta import JSON
-from korder.api.patch import apply_merge
 from korder.api.reserve import GUARDIAN_LABEL, ORDERS
+from kubeloop.objects.meta import JSON
+from kubeloop.objects.patch import apply_merge
 
 pytestmark = [pytest.mark.soak, pytest.mark.enable_socket, pytest.mark.timeout(0)]
 

@@ -24,10 +24,6 @@ from tests.e2e.installation import managed
 from tests.e2e.stage import LOOK, Stage, World, a_world
 from tests.e2e.waiting import accepted
 
-from korder.api import core
-from korder.api.core import EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Pod
-from korder.api.limits import PRIORITY_CLASSES
-from korder.api.meta import JSON, HasMetadata, Key
 from korder.api.reserve import (
     GUARDIAN_LABEL,
     ORDERS,
@@ -37,11 +33,16 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.kube.errors import Forbidden, InternalError
-from korder.net.ports import LOOPBACK, free_ports
-from korder.reserve.rules.claims import claimsteps
-from korder.testing.builders import Builder, an_order
-from korder.testing.processes import Process
+from korder.reserve.claims import patches as claim_patches
+from korder.testing.builders import an_order
+from kubeloop.client.errors import Forbidden, InternalError
+from kubeloop.net.ports import LOOPBACK, free_ports
+from kubeloop.objects import core
+from kubeloop.objects.core import EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Pod
+from kubeloop.objects.limits import PRIORITY_CLASSES
+from kubeloop.objects.meta import JSON, HasMetadata, Key
+from kubeloop.testing.builders import Builder
+from kubeloop.testing.processes import Process
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T", bound=HasMetadata)
@@ -267,7 +268,7 @@ async def _leftovers(stage: Stage) -> Figures:
         await _described(stage, pod)
         for pod in pods
         if not pod.spec.node_name
-        and not claimsteps.is_gated(pod)
+        and not claim_patches.is_gated(pod)
         and TICKET_CLAIMED_ANNOTATION in pod.metadata.annotations
         and pod.metadata.uid not in owned
     ]
@@ -288,7 +289,7 @@ async def _described(stage: Stage, pod: Pod) -> str:
         for event in await stage.all(EVENTS)
         if event.regarding.name == pod.metadata.name
     ]
-    gated = "gated" if claimsteps.is_gated(pod) else "not gated"
+    gated = "gated" if claim_patches.is_gated(pod) else "not gated"
     ticket = pod.metadata.annotations.get(TICKET_CLAIMED_ANNOTATION, "none")
     where = pod.spec.node_name or "no node"
     head = f"{stage.name}/{pod.metadata.name} on {where}, {gated}, ticket annotation {ticket}"

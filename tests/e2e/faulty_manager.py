@@ -10,16 +10,16 @@ import sys
 
 import structlog
 
-from korder.api.meta import Key
-from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule, watches
-from korder.kube.client import Client
-from korder.kube.config import load
-from korder.kube.connect import connect
-from korder.net.http import Request
-from korder.reserve.setup import add_reserve
-from korder.runtime.clock import SystemClock
-from korder.runtime.leader import Terms
-from korder.runtime.manager import Manager, Settings
+from korder.reserve.domain import add_reserve
+from kubeloop.client.client import Client
+from kubeloop.client.config import load
+from kubeloop.client.connect import connect
+from kubeloop.net.faults import Fault, FaultyTransport, Rule, watches
+from kubeloop.net.http import Request
+from kubeloop.objects.meta import Key
+from kubeloop.runtime.clock import SystemClock
+from kubeloop.runtime.leader import Terms
+from kubeloop.runtime.manager import Manager, Settings
 
 log = structlog.get_logger(__name__)
 FAULTS = (

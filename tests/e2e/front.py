@@ -19,11 +19,11 @@ from typing import Self
 from tests.e2e.installation import managed
 from tests.e2e.stage import LOOK, PATIENCE, World, a_world
 
-from korder.api.core import LEASES
-from korder.api.meta import Key
-from korder.net.ports import LOOPBACK, free_ports
-from korder.reserve.rules.doors.site import LEASE, NAMESPACE
-from korder.testing.processes import Process
+from korder.install_config import LEASE, NAMESPACE
+from kubeloop.net.ports import LOOPBACK, free_ports
+from kubeloop.objects.core import LEASES
+from kubeloop.objects.meta import Key
+from kubeloop.testing.processes import Process
 
 CHUNK = 65_536
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import re
 import sys
 
-from korder.net.client import HttpTransport
-from korder.net.http import Request, Unreachable
-from korder.net.ports import free_ports
-from korder.testing.controlplane import ControlPlane
-from korder.testing.processes import Process
+from kubeloop.net.client import HttpTransport
+from kubeloop.net.http import Request, Unreachable
+from kubeloop.net.ports import free_ports
+from kubeloop.testing.controlplane import ControlPlane
+from kubeloop.testing.processes import Process
 
 ACCOUNT = "korder-controller-manager"
 NAMESPACE = "korder-system"

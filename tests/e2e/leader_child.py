@@ -6,14 +6,14 @@ import random
 import signal
 import sys
 
-from korder.api.core import CONFIG_MAPS
-from korder.api.meta import JSON, Key
-from korder.api.plan import Create, Patch, Plan
-from korder.kube.connect import open_client
-from korder.runtime.clock import SystemClock
-from korder.runtime.informer import Scope
-from korder.runtime.leader import Terms
-from korder.runtime.manager import Manager, Settings
+from kubeloop.client.connect import open_client
+from kubeloop.objects.core import CONFIG_MAPS
+from kubeloop.objects.meta import JSON, Key
+from kubeloop.objects.plan import Create, Patch, Plan
+from kubeloop.runtime.clock import SystemClock
+from kubeloop.runtime.informer import Scope
+from kubeloop.runtime.leader import Terms
+from kubeloop.runtime.manager import Manager, Settings
 
 
 async def run(kubeconfig: str, namespace: str, lease: str, name: str) -> None:

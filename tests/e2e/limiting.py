@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 
 from tests.e2e.stage import LOOK, PATIENCE, Stage
 
-from korder.api import conditions, quantity
-from korder.api.meta import JSON
 from korder.api.quota import QUOTAS, Quota
 from korder.api.reserve import ORDERS, Order, OrderCondition, Reason
-from korder.kube.errors import Forbidden, Invalid
-from korder.testing.builders import Builder
+from kubeloop.client.errors import Forbidden, Invalid
+from kubeloop.objects import conditions, quantity
+from kubeloop.objects.meta import JSON
+from kubeloop.testing.builders import Builder
 
 
 def here(*stages: Stage) -> dict[str, JSON]:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from korder.api.meta import JSON
+from kubeloop.objects.meta import JSON
 
 GPU = "nvidia.com/gpu"
 

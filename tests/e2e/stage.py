@@ -20,8 +20,6 @@ from typing import Any, TypeVar
 from tests.e2e.installation import install
 from tests.e2e.waiting import accepted
 
-from korder.api.core import EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Pod, is_ready
-from korder.api.meta import JSON, HasMetadata, Key, Kind
 from korder.api.reserve import (
     GUARDIAN_LABEL,
     REQUIRED_ANNOTATION,
@@ -30,15 +28,17 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.embedded.actors.machines import Machines, Shape
-from korder.kube.client import Client
-from korder.kube.connect import open_client
-from korder.kube.errors import Forbidden, NotFound
-from korder.runtime.clock import SystemClock
-from korder.testing import builders
-from korder.testing.builders import Builder
-from korder.testing.controlplane import ControlPlane
-from korder.testing.nodes import simulated_nodes
+from kubeloop.client.client import Client
+from kubeloop.client.connect import open_client
+from kubeloop.client.errors import Forbidden, NotFound
+from kubeloop.objects.core import EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Pod, is_ready
+from kubeloop.objects.meta import JSON, HasMetadata, Key, Kind
+from kubeloop.runtime.clock import SystemClock
+from kubeloop.testing import builders
+from kubeloop.testing.builders import Builder
+from kubeloop.testing.controlplane import ControlPlane
+from pocketkube.nodes.machines import Machines, Shape
+from pocketkube.testing.nodes import simulated_nodes
 
 T = TypeVar("T", bound=HasMetadata)
 MARK = "stage"

@@ -9,16 +9,16 @@ import pytest
 from tests.e2e.stage import LOOK, PATIENCE, Stage
 import yaml
 
-from korder.api import core
-from korder.api.core import NODES, PODS, Pod
-from korder.api.meta import JSON, HasMetadata, Kind
 from korder.api.reserve import ORDERS, TICKETS, Ticket, TicketPhase
-from korder.api.workloads import DEPLOYMENTS, JOBS, STATEFUL_SETS
-from korder.embedded.actors.machines import Manners
-from korder.kube.errors import ApiError
-from korder.reserve.rules.claims import claimsteps
-from korder.reserve.rules.tickets import guardian
-from korder.testing.builders import Builder
+from korder.reserve.claims import patches as claim_patches
+from korder.reserve.tickets import guardian
+from kubeloop.client.errors import ApiError
+from kubeloop.objects import core
+from kubeloop.objects.core import NODES, PODS, Pod
+from kubeloop.objects.meta import JSON, HasMetadata, Kind
+from kubeloop.objects.workloads import DEPLOYMENTS, JOBS, STATEFUL_SETS
+from kubeloop.testing.builders import Builder
+from pocketkube.nodes.machines import Manners
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 T = TypeVar("T", bound=HasMetadata)
@@ -27,7 +27,7 @@ GPU = "example.com/gpu"
 
 
 def reason_told(pod: Pod) -> str:
-    told = claimsteps.told(pod)
+    told = claim_patches.told(pod)
     return told.reason if told is not None else ""
 
 
@@ -52,13 +52,13 @@ async def test_s12_who_requires_a_ticket_waits_with_words_until_there_is_one(
         stage.asking("web", order="gold"), stage.pod("idle", order="gold", fallback_after="3s")
     )
     web = await stage.until(PODS, "web", lambda pod: reason_told(pod) == "NoTicket")
-    assert claimsteps.is_gated(web)
+    assert claim_patches.is_gated(web)
     assert f"There is no order {stage.name}/gold." in await stage.event("web", "NoTicket")
     idle = await stage.bound("idle")
     scheduled = next(c for c in idle.status.conditions if c.type == "PodScheduled")
     assert scheduled.last_transition_time - idle.metadata.creation_timestamp >= timedelta(seconds=3)
     assert "korder.dev/ticket-claimed" not in idle.metadata.annotations
-    assert claimsteps.is_gated(await stage.until(PODS, "web", lambda _: True))
+    assert claim_patches.is_gated(await stage.until(PODS, "web", lambda _: True))
     await stage.put(stage.order("gold", 1))
     assert (await stage.bound("web")).metadata.annotations["korder.dev/ticket-claimed"] == "gold-0"
 
@@ -67,7 +67,7 @@ async def test_s13_who_only_prefers_a_ticket_goes_without_at_once(stage: Stage) 
     """That it takes less than a second is judged in simulation, where the machine cannot be late."""
     await stage.add_nodes()
     (pod,) = await stage.put(stage.pod("web", order="gold"))
-    assert claimsteps.is_gated(pod)
+    assert claim_patches.is_gated(pod)
     await stage.bound("web")
     note = await stage.event("web", "FellBack")
     assert note == f"Scheduled without a ticket: There is no order {stage.name}/gold."
@@ -149,7 +149,7 @@ async def test_s14_only_a_ticket_that_fits_is_claimed_and_the_mismatch_of_others
     )
     for case, (_, why) in cases.items():
         pod = await stage.until(PODS, case, lambda pod: reason_told(pod) == "NoTicketFits")
-        told = claimsteps.told(pod)
+        told = claim_patches.told(pod)
         assert told is not None
         none = "No ticket fits" if "it holds" in why else "No free ticket fits"
         assert told.message.startswith(f"{none}; nearest mismatch: {why}")
@@ -334,7 +334,7 @@ async def test_s18_two_pods_share_a_ticket_whose_rest_stays_held_and_the_third_w
     assert [share.name for share in full.status.shared_by] == ["a", "b"]
     await stage.put(stage.asking("c"))
     third = await stage.until(PODS, "c", lambda pod: reason_told(pod) == "NoTicketFree")
-    assert claimsteps.is_gated(third)
+    assert claim_patches.is_gated(third)
     intruder = await stage.get(PODS, "intruder")
     assert intruder is not None
     assert not intruder.spec.node_name
@@ -393,7 +393,7 @@ async def test_s20_dry_runs_and_pods_that_are_refused_after_us_consume_nothing(
     (before,) = await stage.counted(Reserved=1)
     web = stage.asking("web", order="gold")
     shown = await stage.client.create(PODS, web.json, dry_run=True)
-    assert claimsteps.is_gated(shown)
+    assert claim_patches.is_gated(shown)
     await stage.client.create(ORDERS, stage.order("dry", 3).json, dry_run=True)
     for said, made in refusing(stage):
         await stage.world.plane.kubectl("create", "-f", "-", input=yaml.safe_dump_all(made))

@@ -9,15 +9,15 @@ import re
 import signal
 import sys
 
-from korder.api.core import LEASES
-from korder.api.meta import JSON, Key
 from korder.api.reserve import ORDERS
-from korder.kube.connect import open_client
-from korder.net.client import HttpTransport
-from korder.net.http import Request, Unreachable
-from korder.net.ports import free_ports
-from korder.runtime.clock import Clock
-from korder.testing.controlplane import ControlPlane
+from kubeloop.client.connect import open_client
+from kubeloop.net.client import HttpTransport
+from kubeloop.net.http import Request, Unreachable
+from kubeloop.net.ports import free_ports
+from kubeloop.objects.core import LEASES
+from kubeloop.objects.meta import JSON, Key
+from kubeloop.runtime.clock import Clock
+from kubeloop.testing.controlplane import ControlPlane
 
 Plane = Callable[..., Awaitable[ControlPlane]]
 BARE = {"without": ("kube-scheduler", "kube-controller-manager")}

@@ -15,11 +15,6 @@ import pytest
 from tests.e2e.capacity import FULL_RUN, log
 from tests.e2e.waiting import until
 
-from korder.api import manifests
-from korder.api.core import NODES, PODS, Pod
-from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
-from korder.api.meta import JSON, Key
-from korder.api.plan import PatchType
 from korder.api.reserve import (
     GUARDIAN_LABEL,
     GUARDIAN_PRIORITY_CLASS,
@@ -29,20 +24,25 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.embedded.actors.machines import Manners, Shape
-from korder.kube import served
-from korder.kube.client import Client
-from korder.kube.connect import open_client
-from korder.reserve.controllers.claims import Claims
-from korder.reserve.controllers.handovers import HandOvers
-from korder.reserve.controllers.tickets import Tickets
-from korder.reserve.rules.claims.scene import Handover, Settings
-from korder.reserve.rules.tickets.guardian import Options
-from korder.runtime import manager as running
-from korder.runtime.clock import Clock
-from korder.runtime.manager import Manager
-from korder.testing.controlplane import ControlPlane
-from korder.testing.nodes import simulated_nodes
+from korder.install import crds
+from korder.reserve.claims.controller import Claims
+from korder.reserve.handovers.controller import HandOvers
+from korder.reserve.handovers.handover_state import Handover, Settings
+from korder.reserve.tickets.controller import Tickets
+from korder.reserve.tickets.guardian import Options
+from kubeloop.client import rest_mapper
+from kubeloop.client.client import Client
+from kubeloop.client.connect import open_client
+from kubeloop.objects.core import NODES, PODS, Pod
+from kubeloop.objects.machinery import CUSTOM_RESOURCE_DEFINITIONS
+from kubeloop.objects.meta import JSON, Key
+from kubeloop.objects.plan import PatchType
+from kubeloop.runtime import manager as running
+from kubeloop.runtime.clock import Clock
+from kubeloop.runtime.manager import Manager
+from kubeloop.testing.controlplane import ControlPlane
+from pocketkube.nodes.machines import Manners, Shape
+from pocketkube.testing.nodes import simulated_nodes
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -157,17 +157,19 @@ async def settled(client: Client) -> None:
 
 
 async def define(client: Client) -> None:
-    for crd in manifests.all_crds():
+    for crd in crds.all_crds():
         meta = crd["metadata"]
         assert isinstance(meta, dict)
         key = Key("", str(meta["name"]))
         await client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, crd, PatchType.APPLY, force=True)
 
     async def is_served() -> bool:
-        return (await served.discover(client)).of(TICKETS.api_version, TICKETS.kind) is not None
+        return (await rest_mapper.discover(client)).of(
+            TICKETS.api_version, TICKETS.kind
+        ) is not None
 
     await until(is_served)
-    found = (await served.discover(client)).of("scheduling.k8s.io/v1", "PriorityClass")
+    found = (await rest_mapper.discover(client)).of("scheduling.k8s.io/v1", "PriorityClass")
     assert found is not None
     meta = {"name": GUARDIAN_PRIORITY_CLASS}
     rank: JSON = {"metadata": meta, "value": 1_000_000, "preemptionPolicy": "Never"}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.e2e.waiting import accepted
 
-from korder.api import core
-from korder.api.meta import Key
-from korder.kube.client import Client
-from korder.testing.controlplane import CommandFailed, ControlPlane, Process, ProgramFailed
+from kubeloop.client.client import Client
+from kubeloop.objects import core
+from kubeloop.objects.meta import Key
+from kubeloop.testing.controlplane import CommandFailed, ControlPlane, Process, ProgramFailed
 
 RELEASE = "v1.36.3"
 

@@ -12,18 +12,18 @@ from tests.tables.mistakes.near_misses import NEAR_MISSES
 from tests.tables.mistakes.spoiling import good
 import yaml
 
-from korder.api import manifests
-from korder.api.machinery import CUSTOM_RESOURCE_DEFINITIONS
-from korder.api.meta import JSON, HasMetadata, Key, Kind
 from korder.api.reserve import ORDERS
-from korder.kube import request as requests
-from korder.kube.client import Client
-from korder.kube.errors import ApiError, Invalid
-from korder.testing.controlplane import CommandFailed, ControlPlane
+from korder.install import crds
+from kubeloop.client import request as requests
+from kubeloop.client.client import Client
+from kubeloop.client.errors import ApiError, Invalid
+from kubeloop.objects.machinery import CUSTOM_RESOURCE_DEFINITIONS
+from kubeloop.objects.meta import JSON, HasMetadata, Key, Kind
+from kubeloop.testing.controlplane import CommandFailed, ControlPlane
 
-SEEDS = sorted((Path(__file__).parents[1] / "seeds").glob("*.yaml"))
+SEEDS = sorted(Path("packages/korder/tests/seeds").glob("*.yaml"))
 DOCUMENTS = {seed: yaml.load(seed.read_text(), Loader=yaml.BaseLoader) for seed in SEEDS}  # noqa: S506  all stays text
-KINDS = {kind.kind: kind for kind in manifests.KINDS}
+KINDS = {kind.kind: kind for kind in crds.KINDS}
 LANES = 16
 
 
@@ -39,8 +39,8 @@ def installed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFact
 
 
 async def test_all_crds_are_established_without_warnings(installed: str, client: Client) -> None:
-    assert len(installed.splitlines()) == len(manifests.KINDS)
-    for crd in manifests.all_crds():
+    assert len(installed.splitlines()) == len(crds.KINDS)
+    for crd in crds.all_crds():
         name = str(cast("dict[str, JSON]", crd["metadata"])["name"])
         stored = await client.get(CUSTOM_RESOURCE_DEFINITIONS, Key("", name))
         conditions = {c.type: c.status for c in stored.status.conditions or ()}

@@ -17,16 +17,16 @@ import structlog
 from tests.e2e.waiting import until
 from tests.embedded.workloads.test_garbage import Graph, a_graph
 
-from korder.api.core import CONFIG_MAPS, NAMESPACES, ConfigMap
-from korder.api.meta import JSON, Key
-from korder.embedded.actors.kinds import stored_kinds
-from korder.embedded.actors.workloads import add_workloads
-from korder.kube.client import Client
-from korder.kube.errors import NotFound
-from korder.kube.request import Propagation
-from korder.runtime.clock import Clock
-from korder.runtime.manager import Manager, Settings
-from korder.testing.embedded import embedded_server
+from kubeloop.client.client import Client
+from kubeloop.client.errors import NotFound
+from kubeloop.client.request import Propagation
+from kubeloop.objects.core import CONFIG_MAPS, NAMESPACES, ConfigMap
+from kubeloop.objects.meta import JSON, Key
+from kubeloop.runtime.clock import Clock
+from kubeloop.runtime.manager import Manager, Settings
+from pocketkube.controllers.stored_kinds import stored_kinds
+from pocketkube.controllers.workloads import add_workloads
+from pocketkube.testing.apiserver import embedded_server
 
 log = structlog.get_logger(__name__)
 GRAPHS = 100

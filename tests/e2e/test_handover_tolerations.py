@@ -7,12 +7,12 @@ import pytest_asyncio
 from tests.e2e.capacity import Installation, an_installation
 from tests.e2e.stage import Stage, a_stage
 
-from korder.api import codec
-from korder.api.core import PODS
-from korder.api.meta import JSON, Key
 from korder.api.reserve import HANDOVER_TAINT
-from korder.kube.errors import Forbidden, Invalid
-from korder.testing.builders import PodBuilder
+from kubeloop.client.errors import Forbidden, Invalid
+from kubeloop.objects import codec
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import JSON, Key
+from kubeloop.testing.builders import PodBuilder
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(120)]
 REFUSED = (

@@ -9,18 +9,18 @@ import random
 
 import pytest
 
-from korder.api.core import CONFIG_MAPS, NAMESPACES, ConfigMap
-from korder.api.meta import JSON, Key, key_of
-from korder.embedded.simulation.faults import Fault, FaultyTransport, Rule, watches
-from korder.kube.client import Client
-from korder.kube.config import load
-from korder.kube.connect import connect, open_client
-from korder.kube.errors import KubeError
-from korder.runtime.clock import Clock
-from korder.runtime.informer import Informer, Scope
-from korder.runtime.metrics import Metrics
-from korder.runtime.store import Change
-from korder.testing.controlplane import ControlPlane
+from kubeloop.client.client import Client
+from kubeloop.client.config import load
+from kubeloop.client.connect import connect, open_client
+from kubeloop.client.errors import KubeError
+from kubeloop.net.faults import Fault, FaultyTransport, Rule, watches
+from kubeloop.objects.core import CONFIG_MAPS, NAMESPACES, ConfigMap
+from kubeloop.objects.meta import JSON, Key, key_of
+from kubeloop.runtime.clock import Clock
+from kubeloop.runtime.informer import Informer, Scope
+from kubeloop.runtime.metrics import Metrics
+from kubeloop.runtime.store import Change
+from kubeloop.testing.controlplane import ControlPlane
 
 NAMES = [f"object-{index}" for index in range(2_000)]
 NAMESPACE = "churn"

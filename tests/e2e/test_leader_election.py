@@ -18,14 +18,14 @@ from tests.e2e.installation import managed
 from tests.e2e.stage import a_stage, a_world
 from tests.e2e.waiting import accepted
 
-from korder.api import instant
-from korder.api.core import CONFIG_MAPS, LEASES, PODS
-from korder.api.meta import Key
-from korder.kube.client import Client
-from korder.kube.connect import open_client
-from korder.kube.errors import KubeError, NotFound
-from korder.runtime.clock import Clock
-from korder.testing.controlplane import ControlPlane
+from kubeloop.client.client import Client
+from kubeloop.client.connect import open_client
+from kubeloop.client.errors import KubeError, NotFound
+from kubeloop.objects import instant
+from kubeloop.objects.core import CONFIG_MAPS, LEASES, PODS
+from kubeloop.objects.meta import Key
+from kubeloop.runtime.clock import Clock
+from kubeloop.testing.controlplane import ControlPlane
 
 CHILD = Path(__file__).with_name("leader_child.py")
 SEEDS = int(os.environ.get("KORDER_SEEDS", "20"))

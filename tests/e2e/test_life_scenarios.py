@@ -9,11 +9,6 @@ import random
 import pytest
 from tests.e2e.stage import LOOK, MARK, Stage
 
-from korder.api import instant
-from korder.api.core import NAMESPACES, NODES, PODS, Pod, is_ready
-from korder.api.limits import LIMIT_RANGES, RESOURCE_QUOTAS
-from korder.api.meta import JSON, Key
-from korder.api.plan import PatchType
 from korder.api.reserve import (
     GUARDIAN_NAME_PREFIX,
     ORDERS,
@@ -24,9 +19,14 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.api.workloads import DAEMON_SETS
-from korder.runtime.clock import Clock
-from korder.testing.builders import Builder
+from kubeloop.objects import instant
+from kubeloop.objects.core import NAMESPACES, NODES, PODS, Pod, is_ready
+from kubeloop.objects.limits import LIMIT_RANGES, RESOURCE_QUOTAS
+from kubeloop.objects.meta import JSON, Key
+from kubeloop.objects.plan import PatchType
+from kubeloop.objects.workloads import DAEMON_SETS
+from kubeloop.runtime.clock import Clock
+from kubeloop.testing.builders import Builder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PENDING, RESERVED = TicketPhase.PENDING, TicketPhase.RESERVED

@@ -23,12 +23,12 @@ from tests.e2e.capacity import (
 )
 from tests.e2e.stage import Stage, a_stage
 
-from korder.api.admission import VALIDATING_WEBHOOK_CONFIGURATIONS
-from korder.api.core import PODS
-from korder.api.meta import JSON, Key
 from korder.api.reserve import TICKET_LABEL, TicketPhase
-from korder.api.workloads import DEPLOYMENTS
-from korder.embedded.actors.machines import Manners
+from kubeloop.objects.admission import VALIDATING_WEBHOOK_CONFIGURATIONS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import JSON, Key
+from kubeloop.objects.workloads import DEPLOYMENTS
+from pocketkube.nodes.machines import Manners
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180 + 120 * ROUNDS)]
 CLAIMED_BESIDE_WITHIN_SECONDS = 75.0

@@ -9,18 +9,21 @@ import pytest
 from tests.reserve.scene import NODE, Scene
 import yaml
 
-from korder.api import crd, instant, reserve
-from korder.api.core import NODES, is_ready
-from korder.api.meta import JSON
+from korder.api import reserve
 from korder.api.reserve import ORDERS, TICKETS, Order, Ticket, TicketPhase
-from korder.kube import served
-from korder.kube.connect import open_client
-from korder.reserve.controllers.orders import Orders
-from korder.reserve.controllers.tickets import Tickets
-from korder.runtime.clock import Clock
-from korder.testing.builders import Builder, an_order
-from korder.testing.controlplane import ControlPlane
-from korder.testing.nodes import simulated_nodes
+from korder.reserve.orders.controller import Orders
+from korder.reserve.tickets.controller import Tickets
+from korder.testing.builders import an_order
+from kubeloop.client import rest_mapper
+from kubeloop.client.connect import open_client
+from kubeloop.objects import instant
+from kubeloop.objects.core import NODES, is_ready
+from kubeloop.objects.meta import JSON
+from kubeloop.runtime.clock import Clock
+from kubeloop.schema import crd
+from kubeloop.testing.builders import Builder
+from kubeloop.testing.controlplane import ControlPlane
+from pocketkube.testing.nodes import simulated_nodes
 
 Plane = Callable[..., Awaitable[ControlPlane]]
 CLASS: JSON = {
@@ -42,7 +45,7 @@ async def real_scene(plane: ControlPlane, clock: Clock, *nodes: str) -> AsyncIte
         simulated_nodes(client, dict.fromkeys(nodes, NODE), clock=clock) as machines,
         asyncio.TaskGroup() as group,
     ):
-        while (await served.discover(client)).of(TICKETS.api_version, TICKETS.kind) is None:
+        while (await rest_mapper.discover(client)).of(TICKETS.api_version, TICKETS.kind) is None:
             await asyncio.sleep(0.1)
         there = Scene(client, clock, machines, (Orders, Tickets))
         await there.begin(group)

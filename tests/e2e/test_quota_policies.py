@@ -9,11 +9,11 @@ from tests.e2e.stage import Stage, World, a_world
 from tests.reserve.quotas.nonsense import NONSENSE, SENSE
 from tests.reserve.quotas.quotas import a_quota
 
-from korder.api.meta import JSON, Key
 from korder.api.quota import QUOTAS, Quota
 from korder.api.reserve import ORDERS, TICKETS
-from korder.kube.errors import Invalid
-from korder.testing.builders import Builder
+from kubeloop.client.errors import Invalid
+from kubeloop.objects.meta import JSON, Key
+from kubeloop.testing.builders import Builder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

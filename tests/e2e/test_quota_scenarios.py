@@ -20,23 +20,17 @@ from tests.e2e.wires import a_manager
 from tests.reserve.quotas.quotas import a_quota
 import yaml
 
-from korder.api import conditions, instant, quantity
-from korder.api.core import NAMESPACES, PODS
-from korder.api.meta import JSON, Key, Kind, Object
 from korder.api.quota import QUOTAS, QuotaCondition
-from korder.api.reserve import (
-    ORDERS,
-    SCHEDULING_GATE,
-    TICKETS,
-    Order,
-    TicketPhase,
-)
-from korder.kube.errors import ApiError, InternalError, Invalid
-from korder.reserve.rules.claims import claimsteps
-from korder.reserve.rules.doors.site import Site
-from korder.runtime.clock import Clock
-from korder.testing.builders import Builder
-from korder.testing.controlplane import programs
+from korder.api.reserve import ORDERS, SCHEDULING_GATE, TICKETS, Order, TicketPhase
+from korder.install_config import Site
+from korder.reserve.claims import patches as claim_patches
+from kubeloop.client.errors import ApiError, InternalError, Invalid
+from kubeloop.objects import conditions, instant, quantity
+from kubeloop.objects.core import NAMESPACES, PODS
+from kubeloop.objects.meta import JSON, Key, Kind, Object
+from kubeloop.runtime.clock import Clock
+from kubeloop.testing.builders import Builder
+from kubeloop.testing.controlplane import programs
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SEED = Path(__file__).parents[2] / "examples" / "quota" / "team-quota.yaml"
@@ -435,8 +429,8 @@ async def test_s38_while_nobody_answers_only_those_who_must_have_a_ticket_are_ke
         with pytest.raises(ApiError, match=r"ticket-required\.korder\.dev.*connection refused"):
             await stage.client.create(PODS, stage.asking("late").json)
         plain, prefers = await stage.put(stage.pod("plain"), stage.pod("prefers", order="pool"))
-        assert not claimsteps.is_gated(plain)
-        assert not claimsteps.is_gated(prefers)
+        assert not claim_patches.is_gated(plain)
+        assert not claim_patches.is_gated(prefers)
         await stage.bound("plain")
         await stage.bound("prefers")
         before = {pod.metadata.uid for pod in await stage.guardians()}

@@ -21,9 +21,6 @@ from tests.e2e import faulty_manager
 from tests.e2e.stage import LOOK, PATIENCE, Stage, World, a_world
 from tests.e2e.wires import Mortal, Patient, a_manager
 
-from korder.api import instant
-from korder.api.core import LEASES, PODS, Pod
-from korder.api.meta import JSON, HasMetadata, Key, Kind
 from korder.api.reserve import (
     GUARDIAN_LABEL,
     ORDER_LABEL,
@@ -34,11 +31,14 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
-from korder.embedded.simulation.faults import Fault
-from korder.kube.watch import Applied, Deleted, Listed, Watcher
-from korder.reserve.rules.claims import claimsteps
-from korder.runtime.clock import Clock
-from korder.testing.processes import Process
+from korder.reserve.claims import patches as claim_patches
+from kubeloop.client.watch import Applied, Deleted, Listed, Watcher
+from kubeloop.net.faults import Fault
+from kubeloop.objects import instant
+from kubeloop.objects.core import LEASES, PODS, Pod
+from kubeloop.objects.meta import JSON, HasMetadata, Key, Kind
+from kubeloop.runtime.clock import Clock
+from kubeloop.testing.processes import Process
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 T = TypeVar("T", bound=HasMetadata)
@@ -150,7 +150,7 @@ async def test_s21_and_s22_a_crowd_shares_the_tickets_of_full_nodes_and_no_intru
     owners = {t.status.claimed_by.uid for t in tickets if t.status.claimed_by}
     assert len(owners) == 20
     assert {pod.metadata.uid for pod in pods if pod.spec.node_name} == owners
-    assert Counter(claimsteps.is_gated(pod) for pod in pods) == {True: 30, False: 120}
+    assert Counter(claim_patches.is_gated(pod) for pod in pods) == {True: 30, False: 120}
     assert not [pod.metadata.name for pod in pods if pod.status.phase == "Failed"]
 
 
@@ -191,7 +191,7 @@ async def test_s24_the_room_of_a_pod_that_is_deleted_before_the_scheduler_sees_i
         scheduler.pause()
         try:
             await stage.put(stage.asking("web"))
-            await stage.until(PODS, "web", lambda pod: not claimsteps.is_gated(pod))
+            await stage.until(PODS, "web", lambda pod: not claim_patches.is_gated(pod))
             await stage.delete(PODS, "web")
             await stage.gone(PODS, "web")
         finally:

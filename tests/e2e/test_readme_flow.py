@@ -12,13 +12,13 @@ from typing import NamedTuple
 import pytest
 from tests.e2e.installation import ACCOUNT, NAMESPACE, install, korder, managed
 
-from korder.embedded.fleet import fleet
-from korder.kube.connect import open_client
-from korder.net.ports import free_ports
-from korder.runtime.clock import Clock
-from korder.testing.controlplane import ControlPlane, programs
-from korder.testing.nodes import simulated_nodes
 from korder.testing.up import UpProcess
+from kubeloop.client.connect import open_client
+from kubeloop.net.ports import free_ports
+from kubeloop.runtime.clock import Clock
+from kubeloop.testing.controlplane import ControlPlane, programs
+from pocketkube.fleet import fleet
+from pocketkube.testing.nodes import simulated_nodes
 
 Plane = Callable[..., Awaitable[ControlPlane]]
 

@@ -26,10 +26,10 @@ from tests.e2e.capacity import (
 )
 from tests.e2e.stage import LOOK, Stage, a_stage
 
-from korder.api.core import PODS
-from korder.api.meta import JSON, Kind
 from korder.api.reserve import TICKETS, TicketPhase
-from korder.api.workloads import DEPLOYMENTS, JOBS, STATEFUL_SETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import JSON, Kind
+from kubeloop.objects.workloads import DEPLOYMENTS, JOBS, STATEFUL_SETS
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(120 + 90 * ROUNDS)]
 NEVER: JSON = {"type": "OneTime", "refreshPolicy": "Never"}

@@ -29,15 +29,15 @@ from tests.e2e.capacity import (
 )
 from tests.e2e.stage import LOOK, Stage, a_stage
 
-from korder.api import core
-from korder.api.core import NODES, PODS, Pod, reported
-from korder.api.meta import JSON, Key, Kind
 from korder.api.reserve import ORDER_LABEL, TICKETS, Ticket, TicketCondition, TicketPhase
-from korder.api.workloads import DAEMON_SETS, DEPLOYMENTS, JOBS, STATEFUL_SETS
-from korder.embedded.actors.machines import Manners
-from korder.kube.request import Propagation
-from korder.reserve.rules.claims import claimsteps
-from korder.runtime.clock import SystemClock
+from korder.reserve.claims import patches as claim_patches
+from kubeloop.client.request import Propagation
+from kubeloop.objects import core
+from kubeloop.objects.core import NODES, PODS, Pod, reported
+from kubeloop.objects.meta import JSON, Key, Kind
+from kubeloop.objects.workloads import DAEMON_SETS, DEPLOYMENTS, JOBS, STATEFUL_SETS
+from kubeloop.runtime.clock import SystemClock
+from pocketkube.nodes.machines import Manners
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180 + 120 * ROUNDS)]
 RETURNED_WITHIN_SECONDS = 20.0
@@ -383,7 +383,7 @@ async def test_a_guardian_stays_while_its_node_is_too_small_for_the_claimant(
             (pod,) = [p for p in await stage.all(PODS) if p.metadata.name == "web"]
             if len(await stage.guardians()) < 4:
                 figures.lost.append(f"{stage.name}: a guardian was deleted")
-            if not claimsteps.is_gated(pod):
+            if not claim_patches.is_gated(pod):
                 figures.pinned.append(f"{stage.name}/web is not gated")
             await offer(stage, node, "4")
             await count_served(stage, figures, "web")

@@ -11,18 +11,18 @@ import pytest
 from tests.e2e.installation import install, korder, managed
 from tests.e2e.test_readme_flow import Plane
 
-from korder.api.core import EVENTS, PODS
 from korder.api.reserve import GUARDIAN_LABEL, ORDERS, TICKETS
-from korder.embedded.actors.machines import Shape
-from korder.kube.client import Client
-from korder.kube.connect import open_client
-from korder.net.client import HttpTransport
-from korder.net.http import Request
-from korder.net.ports import free_ports
-from korder.reserve.rules.telling import measures
-from korder.runtime.clock import Clock
-from korder.testing.controlplane import ControlPlane
-from korder.testing.nodes import simulated_nodes
+from korder.reserve import metrics
+from kubeloop.client.client import Client
+from kubeloop.client.connect import open_client
+from kubeloop.net.client import HttpTransport
+from kubeloop.net.http import Request
+from kubeloop.net.ports import free_ports
+from kubeloop.objects.core import EVENTS, PODS
+from kubeloop.runtime.clock import Clock
+from kubeloop.testing.controlplane import ControlPlane
+from pocketkube.nodes.machines import Shape
+from pocketkube.testing.nodes import simulated_nodes
 
 ORDER = """
 apiVersion: core.korder.dev/v1alpha1
@@ -48,7 +48,7 @@ async def scraped(port: int) -> dict[tuple[str, tuple[str, ...]], float]:
     async with await transport.send(Request("GET", "/metrics")) as answer:
         text = (await answer.read()).decode()
     await transport.close()
-    names = {family.name for family in measures.FAMILIES}
+    names = {family.name for family in metrics.FAMILIES}
     return {
         (sample.name, tuple(sample.labels[label] for label in _labels(sample.name))): sample.value
         for family in text_string_to_metric_families(text)
@@ -58,17 +58,17 @@ async def scraped(port: int) -> dict[tuple[str, tuple[str, ...]], float]:
 
 
 def _labels(name: str) -> tuple[str, ...]:
-    return next(family.labels for family in measures.FAMILIES if family.name == name)
+    return next(family.labels for family in metrics.FAMILIES if family.name == name)
 
 
 async def counted(client: Client) -> dict[tuple[str, tuple[str, ...]], float]:
-    total: Counter[measures.Line] = Counter()
+    total: Counter[metrics.Line] = Counter()
     for order in (await client.list(ORDERS)).items:
-        total.update(measures.of_order(order))
+        total.update(metrics.of_order(order))
     for ticket in (await client.list(TICKETS)).items:
-        total.update(measures.of_ticket(ticket))
+        total.update(metrics.of_ticket(ticket))
     for pod in (await client.list(PODS, labels=f"{GUARDIAN_LABEL}=true")).items:
-        total.update(measures.of_pod(pod))
+        total.update(metrics.of_pod(pod))
     return {(f.name, labels): amount / f.unit for (f, labels), amount in total.items()}
 
 

@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from korder.kube.config import load
-from korder.kube.connect import connect
-from korder.net.http import Request
-from korder.runtime.clock import SystemClock
 from korder.testing.up import UpProcess
+from kubeloop.client.config import load
+from kubeloop.client.connect import connect
+from kubeloop.net.http import Request
+from kubeloop.runtime.clock import SystemClock
 
 BARE = ("--nodes", "0", "--without", "scheduler", "--without", "controllers")
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -12,20 +12,20 @@ from prometheus_client import CollectorRegistry
 import pytest
 from tests.e2e.waiting import accepted
 
-from korder.api.admission import MUTATING_WEBHOOK_CONFIGURATIONS, AdmissionRequest
-from korder.api.core import CONFIG_MAPS, ConfigMap
-from korder.api.meta import JSON, Key
-from korder.api.plan import PatchType
-from korder.kube.client import Client
-from korder.kube.errors import ApiError, Invalid, KubeError
-from korder.net import certificates
-from korder.runtime.clock import Clock
-from korder.runtime.webhook import review
-from korder.runtime.webhook.bundles import Bundles
-from korder.runtime.webhook.review import Verdict
-from korder.runtime.webhook.rotation import Policy
-from korder.runtime.webhook.server import Settings, WebhookServer
-from korder.runtime.webhook.sources import SecretSource
+from kubeloop.client.client import Client
+from kubeloop.client.errors import ApiError, Invalid, KubeError
+from kubeloop.net import certificates
+from kubeloop.objects.admission import MUTATING_WEBHOOK_CONFIGURATIONS, AdmissionRequest
+from kubeloop.objects.core import CONFIG_MAPS, ConfigMap
+from kubeloop.objects.meta import JSON, Key
+from kubeloop.objects.plan import PatchType
+from kubeloop.runtime.clock import Clock
+from kubeloop.runtime.webhook import review
+from kubeloop.runtime.webhook.ca_injector import Bundles
+from kubeloop.runtime.webhook.cert_sources import SecretSource
+from kubeloop.runtime.webhook.review import Verdict
+from kubeloop.runtime.webhook.rotation import Policy
+from kubeloop.runtime.webhook.server import Settings, WebhookServer
 
 HOST = "127.0.0.1"
 UNTRUE = (KubeError, AssertionError)

@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 
 from tests.e2e.stage import World
 
-from korder.kube.client import Client
-from korder.kube.config import load
-from korder.kube.connect import connect
-from korder.net.http import Guard, Request, Response, Transport
-from korder.reserve.setup import add_reserve
-from korder.runtime.clock import SystemClock
-from korder.runtime.manager import Manager, Settings
+from korder.reserve.domain import add_reserve
+from kubeloop.client.client import Client
+from kubeloop.client.config import load
+from kubeloop.client.connect import connect
+from kubeloop.net.http import Guard, Request, Response, Transport
+from kubeloop.runtime.clock import SystemClock
+from kubeloop.runtime.manager import Manager, Settings
 
 W = TypeVar("W", bound=Transport)
 _BESIDE = ("/events", "/leases")

@@ -1,0 +1,1 @@
+"""korder books capacity on Kubernetes; ARCHITECTURE.md says which package and slice does what."""

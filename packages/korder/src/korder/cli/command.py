@@ -1,0 +1,89 @@
+"""The command `korder`: one file per verb, and one place where an error becomes a sentence and an exit code.
+
+Only the verb that is asked for is imported: the embedded cluster alone takes a second, and `korder get` shall not pay for it.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+import sys
+from typing import Annotated
+
+import typer
+
+from kubeloop.client.errors import KubeError
+from kubeloop.net.http import NetError
+
+_MODULES = {"simulate": "simulate.command"}
+VERBS = (
+    "up",
+    "get",
+    "watch",
+    "apply",
+    "describe",
+    "delete",
+    "tickets",
+    "quota",
+    "explain",
+    "kubectl",
+    "simulate",
+    "manager",
+    "install",
+    "uninstall",
+    "manifests",
+)
+_ALL_ARGUMENTS = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": list[str](),
+}
+
+
+def show_version() -> None:
+    """Print the version."""
+    print(version("korder"))
+
+
+def _version_asked(asked: bool) -> None:
+    if asked:
+        show_version()
+        raise typer.Exit
+
+
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version_asked, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Books capacity on Kubernetes. `korder up` starts a cluster to try it on."""
+
+
+def command(asked: str) -> typer.Typer:
+    """The command with the verb that is asked for, or with all verbs if it is none of them."""
+    app = typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(_options)
+    for verb in [asked] if asked in VERBS else VERBS:
+        run = import_module(f"korder.cli.{_MODULES.get(verb, verb)}").run
+        app.command(verb, context_settings=_ALL_ARGUMENTS if verb == "kubectl" else None)(run)
+    app.command("version")(show_version)
+    return app
+
+
+def run() -> None:
+    """Runs the command line; what a user can cause ends in one sentence, never in a traceback."""
+    try:
+        command(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="korder")
+    except OSError as error:
+        told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"korder: {told}", file=sys.stderr)
+        sys.exit(1)
+    except (KubeError, NetError) as error:
+        print(f"korder: {error}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,1 @@
+"""`korder simulate`: plays manifests on virtual time and reports what happens when."""

@@ -1,0 +1,1 @@
+"""Orders, tickets and quotas: capacity on nodes, held for pods to come."""

@@ -1,0 +1,1 @@
+"""Admission of pods, orders, tickets and quotas, by webhooks or by policies."""

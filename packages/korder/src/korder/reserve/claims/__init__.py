@@ -1,0 +1,1 @@
+"""Claims: which waiting pod gets which ticket."""

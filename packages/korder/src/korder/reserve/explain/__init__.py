@@ -1,0 +1,1 @@
+"""Explanations of pods, orders, tickets, quotas and nodes, by the rules that decide."""

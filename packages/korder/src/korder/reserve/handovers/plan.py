@@ -1,0 +1,401 @@
+"""Hand-over of one node: capacity passes from guardians to the pods that claimed it, and no third pod gets it.
+
+`controller` gathers and calls `plan`, a state machine without memory: the progress of each member follows from the node, the ticket, the pod and the
+guardians alone, so a crash is only a later reconcile. Behind a taint, the default, only the claimants may be scheduled on a full node while capacity is
+vacated; `nomination` is for clusters in which the manager may not change nodes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from korder.api.reserve import OPENED_ANNOTATION, ClaimReason
+from korder.reserve.claims import patches as claim_patches
+from korder.reserve.handovers import completion, handover_state, nomination
+from korder.reserve.handovers.completion import (
+    BEGIN_BEFORE_END,
+    HandoverSteps,
+    Lane,
+    Members,
+    ended,
+)
+from korder.reserve.handovers.handover_state import (
+    Handover,
+    Member,
+    Return,
+    Scene,
+    Stage,
+    beginning,
+    stage_of,
+)
+from korder.reserve.tickets import guardian, snapshot as ticket_snapshot
+from kubeloop.objects import core, instant, node_room
+from kubeloop.objects.core import Pod
+from kubeloop.objects.meta import JSON
+from kubeloop.objects.node_room import NodeRoom
+from kubeloop.objects.plan import Plan, Step
+
+UNBOUND_AFTER = timedelta(seconds=5)
+"""How long a pod that has left the slow path's gate may stay unbound if its scheduler refuses it or has never been seen."""
+SILENT_AFTER = timedelta(seconds=30)
+"""The same while a scheduler that has bound the guardian says nothing about the pod: another one may be about to take over."""
+AWAY_AFTER = timedelta(seconds=15)
+"""How long a scheduler may leave its lease as it is before it counts as away."""
+JOIN_FOR = timedelta(seconds=60)
+"""How old a barrier may get with new members; after that they wait until it has been lowered once."""
+RETURN_WITHIN = timedelta(minutes=5)
+"""How long a barrier stands for a pod that terminates, whose room its ticket takes back."""
+
+
+def plan_behind_taint(scene: Scene) -> Plan:
+    """Decides what happens on the node now, and when to look again."""
+    present = _Barrier(scene)
+    plan = present.decided()
+    if present.is_renewed:
+        return _Barrier(scene, claim_patches.new_token(scene.now)).decided()
+    return plan
+
+
+class _Barrier(HandoverSteps):
+    """Drives all members of a node, each on its own, behind one barrier."""
+
+    def __init__(self, scene: Scene, token: str = "") -> None:
+        super().__init__(scene)
+        self._node = scene.site.node if scene.site is not None else None
+        self._standing = claim_patches.token_of(self._node)
+        self._token = token or self._standing or claim_patches.new_token(scene.now)
+        self._is_needed = False
+        self._is_kept_for_returns = False
+        self._is_wanted_anew = False
+        """Whether a member waits because the barrier stands for too long."""
+        self._room = scene.room()
+        """What is free, less what has been promised in this reconcile and before."""
+
+    @property
+    def is_renewed(self) -> bool:
+        """Whether the barrier gets a new token: members wait for that, and only room that is taken back keeps the old one."""
+        return self._is_wanted_anew and self._is_kept_for_returns and not self._is_needed
+
+    def decided(self) -> Plan:
+        by_stage: dict[Stage, Members] = {stage: [] for stage in Stage}
+        for member in self.scene.members:
+            stage = stage_of(member, self.scene.node)
+            if member.pod is None or stage is Stage.UNDONE:
+                self.end(member, completion.undone(member, self.scene.now))
+            else:
+                by_stage[stage].append((member, member.pod))
+        gated = by_stage[Stage.QUEUED] + by_stage[Stage.MARKED] + by_stage[Stage.LOST]
+        self._finish(by_stage[Stage.BOUND])
+        opened = by_stage[Stage.OPEN]
+        self._watch([each for each in opened if not each[0].firm])
+        self._admit(self.welcome(self.in_time([each for each in gated if not each[0].firm])))
+        self._watch([each for each in opened if each[0].firm])
+        self._return()
+        queued = [each for each in gated if each[0].firm]
+        self._begin(self.with_places(self.welcome(self.in_time(queued, BEGIN_BEFORE_END))))
+        return self._guarded().wake(min(self.wake_at, default=None))
+
+    def end(self, member: Member, ending: Plan) -> None:
+        """Ends a hand-over; room that no guardian holds any more is kept until the ticket has taken it back."""
+        if not member.firm and member.ticket.metadata.deletion_timestamp is None:
+            self._need(self.lane(member))
+        super().end(member, ending)
+
+    def give_up(self, member: Member, given: Plan) -> None:
+        """Ends a hand-over and says so to its pod; the room is kept as by `end`."""
+        self.end(member, Plan())
+        super().give_up(member, given)
+
+    def _guarded(self) -> Plan:
+        """The lanes, some of them behind a barrier that is raised first; it is lowered when none of them needs it."""
+        is_up = self._is_needed or self._is_kept_for_returns
+        release = [Plan().then(claim_patches.release(each)) for each in self.scene.leaving]
+        ahead = [each.plan() for each in self.lanes.values() if not each.is_behind]
+        behind = [*(each.plan() for each in self.lanes.values() if each.is_behind), *release]
+        if self._node is not None and is_up and self._token != self._standing:
+            raised = Plan().then(claim_patches.raised(self._node, self._token))
+            return Plan().beside(*ahead, raised.beside(*behind))
+        plan = Plan().beside(*ahead, *behind)
+        if self._node is None or is_up or not self._standing:
+            return plan
+        until = self.scene.inherited_until
+        if until is not None and until > self.scene.now:
+            return plan.wake(until)
+        return plan.beside(Plan().then(claim_patches.lowered(self._node)))
+
+    def _finish(self, members: Members) -> None:
+        """Ends the hand-over of bound pods, unless the guardian of what they leave over is not bound yet."""
+        for member, pod in members:
+            lane, remainder = self.lane(member), member.heir
+            is_late = member.deadline <= self.scene.now
+            is_open = remainder is not None and not remainder.spec.node_name
+            if is_open:
+                self._need(lane)
+            if not is_open or is_late:
+                lane.first += map(ended, () if member.keeps_guardian else member.firm)
+                lane.first += self._condition(member, pod)
+                lane.end(completion.done(member, pod, self.scene.now))
+                continue
+            self.wake_at.append(member.deadline)
+            if not member.standing and remainder is not None:
+                self._open_remainder(lane, remainder)
+
+    def _watch(self, members: Members) -> None:
+        """Follows pods that were let go until they are bound."""
+        for member, pod in members:
+            if self._node is None:
+                self.give_up(member, completion.never_bound(self.scene, member, pod))
+            elif member.firm:
+                self._watch_beside(member, pod)
+            elif member.standing:
+                self._watch_going(member, pod)
+            else:
+                self._watch_alone(member, pod)
+
+    def _watch_beside(self, member: Member, pod: Pod) -> None:
+        """A pod beside its guardian: if its place is taken it gets the guardian's."""
+        demand = node_room.demand_of(pod)
+        if member.deadline <= self.scene.now:
+            self.give_up(member, completion.never_bound(self.scene, member, pod))
+            return
+        self.wake_at.append(member.deadline)
+        if member.keeps_guardian or not self._room.lacks(demand):
+            self._room = self._room.with_pod(demand)
+            if self._standing:
+                self._let_pass(self.lane(member), pod)
+        elif self._standing or ticket_snapshot.unschedulable(pod):
+            self._vacate(member, pod)
+
+    def _watch_going(self, member: Member, pod: Pod) -> None:
+        """A pod whose guardian terminates."""
+        if member.deadline <= self.scene.now:
+            self.give_up(member, completion.never_bound(self.scene, member, pod))
+            return
+        lane = self.lane(member)
+        self._need(lane)
+        self.wake_at.append(member.deadline)
+        self.end_all(lane, member.standing)
+        self._let_pass(lane, pod)
+
+    def _watch_alone(self, member: Member, pod: Pod) -> None:
+        """A pod whose guardian is gone: it is bound within seconds, or its ticket takes the room back."""
+        demand = node_room.demand_of(pod)
+        is_short = bool(self._room.lacks(demand))
+        due = self._unbound_due(member, pod)
+        self._need(self.lane(member))
+        if due > self.scene.now:
+            self.wake_at.append(due)
+            self._room = self._room.with_pod(demand)
+            self._let_in(self.lane(member), pod)
+        elif is_short:
+            self.give_up(member, completion.stolen(self.scene, member, pod))
+        else:
+            self.give_up(member, completion.never_bound(self.scene, member, pod))
+
+    def _admit(self, members: Members) -> None:
+        """Lets pods go whose guardian has left; one whose room is lost stays gated and claims another ticket."""
+        for member, pod in members:
+            lane = self.lane(member)
+            if member.standing:
+                self._need(lane)
+                self.end_all(lane, member.standing)
+                continue
+            if _lacks(self._room, member, pod):
+                lane.end(completion.lost(member, self.scene.now))
+                continue
+            self._need(lane)
+            self._room = _with(self._room, member, pod)
+            self._open(member, pod, self._token)
+            if member.heir is not None:
+                self._open_remainder(lane, member.heir)
+
+    def _begin(self, members: Members) -> None:
+        """Starts members whose guardian stands: beside it where there is room, otherwise in its place."""
+        for member, pod in members:
+            demand = node_room.demand_of(pod)
+            if member.is_swapped and member.heir is None:
+                self.lane(member).first.append(self.birth(member))
+            elif member.keeps_guardian:
+                self._open(member, pod, self._passing)
+            elif not member.is_swapped and not self._room.lacks(demand):
+                self._room = self._room.with_pod(demand)
+                self._open(member, pod, self._passing)
+            elif why := self._unfit(member, pod):
+                self.give_up(member, completion.roll_back_closed(member, pod, why, self.scene.now))
+            else:
+                self._vacate(member, pod)
+
+    def _vacate(self, member: Member, pod: Pod) -> None:
+        """Sends the guardian away behind the barrier; a pod that is let go already may pass it, and has its time when the guardian is gone."""
+        if any(each.metadata.finalizers for each in member.firm):
+            return
+        if self._is_worn_out():
+            self._is_wanted_anew = True
+            self.wake_at.append(self.scene.now + timedelta(seconds=1))
+            return
+        lane = self.lane(member)
+        self._need(lane)
+        if not claim_patches.is_gated(pod) and OPENED_ANNOTATION in pod.metadata.annotations:
+            lane.first.append(claim_patches.admitted(pod, self._token, {OPENED_ANNOTATION: None}))
+        else:
+            self._let_pass(lane, pod)
+        lane.second += map(ended, member.firm)
+
+    def _return(self) -> None:
+        """Keeps room that a ticket takes back: for a pod that terminates, and for the guardian that follows it."""
+        for each in self.scene.returning:
+            is_placed = self._is_placed_beside(each)
+            if (is_placed and not self.scene.leaving) or not self._is_awaited(each):
+                continue
+            self._is_kept_for_returns = True
+            for waiting in () if is_placed else each.waiting:
+                demand = node_room.demand_of(waiting)
+                fits = not each.is_occupied and not self._room.lacks(demand)
+                if fits or (each.is_occupied and guardian.is_gated(waiting)):
+                    lane = self.lane_of(waiting)
+                    lane.is_behind = True
+                    self._let_pass(lane, waiting)
+                if fits:
+                    self._room = self._room.with_pod(demand)
+
+    def _is_placed_beside(self, each: Return) -> bool:
+        """Places the guardian beside the pod that terminates, if there is room for both."""
+        if not each.is_occupied or each.demand is None or self._room.lacks(each.demand):
+            return False
+        self._room = self._room.with_pod(each.demand)
+        for waiting in each.waiting:
+            lane = self.lane_of(waiting)
+            if guardian.is_gated(waiting):
+                lane.first.append(claim_patches.open_guardian(waiting, self._passing))
+            elif self._standing:
+                self._let_pass(lane, waiting)
+        return True
+
+    def _is_awaited(self, each: Return) -> bool:
+        """Says whether the barrier stands for this return; it is raised only while the room is in use or has just become free."""
+        if not self._standing and not each.is_occupied and not each.is_new:
+            return False
+        until = (each.since or claim_patches.raised_at(self._token)) + RETURN_WITHIN
+        if until > self.scene.now:
+            self.wake_at.append(until)
+            return True
+        return False
+
+    def _unfit(self, member: Member, pod: Pod) -> str:
+        """Says of what the node has too little for the pod even without the guardian, as it is now; empty if it fits."""
+        room = self.scene.room()
+        for each in member.firm:
+            room = room.without_pod(node_room.demand_of(each))
+        lacking = ", ".join(_shortages(room, member, pod))
+        return f"node {self.scene.node} has too little {lacking} for it now" if lacking else ""
+
+    def _is_worn_out(self) -> bool:
+        """Says whether the barrier stands for so long that it serves no new members, until it was lowered once or has a new token."""
+        return claim_patches.raised_at(self._token) + JOIN_FOR <= self.scene.now
+
+    @property
+    def _passing(self) -> str:
+        """The token for those who need no barrier, but may meet one."""
+        return self._token if self._standing else ""
+
+    def _need(self, lane: Lane) -> None:
+        self._is_needed = lane.is_behind = True
+
+    def _let_pass(self, lane: Lane, pod: Pod) -> None:
+        if not claim_patches.is_gated(pod) and not claim_patches.tolerates(pod, self._token):
+            lane.first.append(claim_patches.admitted(pod, self._token))
+
+    def _let_in(self, lane: Lane, pod: Pod) -> None:
+        """Lets a pod pass whose room is free, and notes since when that is so."""
+        if _opened_at(pod) is None or not claim_patches.tolerates(pod, self._token):
+            opened: JSON = instant.render(self.scene.now)
+            lane.first.append(claim_patches.admitted(pod, self._token, {OPENED_ANNOTATION: opened}))
+
+    def _open(self, member: Member, pod: Pod, token: str) -> None:
+        """Pins, tolerates and ungates a pod in one patch."""
+        held = self.scene.settings.return_finalizer
+        step = claim_patches.pin(
+            pod, member.ticket, self.scene.node, token, self.scene.now, return_finalizer=held
+        )
+        self.lane(member).first.append(step)
+        self.wake_at.append(member.deadline)
+
+    def _open_remainder(self, lane: Lane, remainder: Pod) -> None:
+        if guardian.is_gated(remainder):
+            lane.first.append(claim_patches.open_guardian(remainder, self._token))
+        else:
+            self._let_pass(lane, remainder)
+
+    def _unbound_due(self, member: Member, pod: Pod) -> datetime:
+        """When a pod whose room is free leaves the hand-over if it is not bound; time without a scheduler does not count."""
+        now, since, signs = self.scene.now, _opened_at(pod), self.scene.signs
+        if since is None or not claim_patches.tolerates(pod, self._token):
+            is_over = member.deadline + SILENT_AFTER <= now
+            return member.deadline if is_over else now + UNBOUND_AFTER
+        is_known = pod.spec.scheduler_name == member.ticket.spec.scheduler_name
+        wait = SILENT_AFTER if is_known and not _is_refused(pod) else UNBOUND_AFTER
+        last = max(member.deadline, since + UNBOUND_AFTER)
+        if is_known and signs is not None:
+            if signs.renewed + AWAY_AFTER <= now:
+                return now + UNBOUND_AFTER
+            if signs.taken is not None and signs.taken > since:
+                return signs.taken + wait
+        return min(since + wait, last)
+
+    def _condition(self, member: Member, pod: Pod) -> Iterable[Step]:
+        """Says on a bound pod that it has its ticket."""
+        last = claim_patches.told(pod)
+        if last is not None and last.status == "True":
+            return
+        words = f"{beginning(member.ticket)}holds room on node {self.scene.node} for this pod."
+        yield claim_patches.tell(pod, ClaimReason.CLAIMED, words, self.scene.now, bound=True)
+
+
+def _opened_at(pod: Pod) -> datetime | None:
+    """Since when a pod that was let go has room; None if that was not noted yet."""
+    try:
+        return instant.parse(pod.metadata.annotations.get(OPENED_ANNOTATION, ""))
+    except instant.InvalidInstant:
+        return None
+
+
+def _is_refused(pod: Pod) -> bool:
+    """Says whether the scheduler has refused the pod as it is now, where servers say which generation was refused."""
+    scheduled = core.reported(pod.status.conditions, "PodScheduled")
+    seen = scheduled.observed_generation if scheduled is not None else 0
+    return bool(ticket_snapshot.unschedulable(pod)) and not 0 < seen < pod.metadata.generation
+
+
+def _with(room: NodeRoom, member: Member, pod: Pod) -> NodeRoom:
+    room = room.with_pod(node_room.demand_of(pod))
+    return room if member.heir is None else room.with_pod(node_room.demand_of(member.heir))
+
+
+def _lacks(room: NodeRoom, member: Member, pod: Pod) -> bool:
+    return any(_shortages(room, member, pod))
+
+
+def _shortages(room: NodeRoom, member: Member, pod: Pod) -> list[str]:
+    """Of what there is too little for a pod and the guardian of what it leaves over."""
+    if member.heir is not None:
+        room = room.with_pod(node_room.demand_of(member.heir))
+    return room.lacks(node_room.demand_of(pod))
+
+
+def plan(scene: Scene) -> Plan:
+    """Decides what happens on the node now, and when to look again."""
+    scene = replace(scene, members=handover_state.in_fair_order(scene.members))
+    if scene.settings.handover is Handover.NOMINATE:
+        return nomination.plan(scene).then(*_left_over(scene))
+    return plan_behind_taint(scene)
+
+
+def _left_over(scene: Scene) -> list[Step]:
+    """What hand-overs by taint have left behind where they are not wanted any more."""
+    node = scene.site.node if scene.site is not None else None
+    released: list[Step] = [claim_patches.release(pod) for pod in scene.leaving]
+    return (
+        [*released, claim_patches.lowered(node)]
+        if node and claim_patches.token_of(node)
+        else released
+    )

@@ -1,0 +1,155 @@
+"""The quota controller: reports what is used and allowed, removes ledger entries whose tickets exist, and keeps the usage cache current."""
+
+import asyncio
+from datetime import datetime, timedelta
+
+from korder.api.quota import QUOTAS, Quota
+from korder.api.reserve import ORDERS, TICKETS, Order, Ticket
+from korder.reserve.quotas import charging, delta, ledger, verdict
+from korder.reserve.quotas.charging import View
+from korder.reserve.quotas.quota_cache import Tally
+from kubeloop.client.errors import NotFound
+from kubeloop.objects.core import NAMESPACES, Namespace
+from kubeloop.objects.meta import HasMetadata, Key, key_of
+from kubeloop.objects.plan import NOTHING, Plan
+from kubeloop.runtime.manager import Manager
+from kubeloop.runtime.store import Change, version_of
+
+
+class Counting:
+    """The tally of one process."""
+
+    def __init__(self, manager: Manager) -> None:
+        self.tally = Tally()
+        self._tickets = manager.informers.of(TICKETS)
+        manager.informers.of(QUOTAS).on_change(lambda change: self.tally.quota_changed(*change))
+        manager.informers.of(NAMESPACES).on_change(self._namespace_changed)
+        self._tickets.on_change(lambda change: self.tally.ticket_changed(*change))
+        manager.informers.of(ORDERS).on_change(lambda change: self.tally.order_changed(*change))
+
+    @property
+    def view(self) -> View:
+        """What is to be seen now."""
+        reader = self._tickets.reader
+        return View(self.tally, reader.seen, reader.shown, reader.newest)
+
+    def _namespace_changed(self, change: Change[Namespace]) -> None:
+        new = change.new
+        name = change.objects[0].metadata.name
+        self.tally.namespace_changed(name, None if new is None else new.metadata.labels)
+
+
+BREATH = 0.25
+"""Seconds between a change of what is used and the look at the quotas that count it."""
+_CATCH_UP = timedelta(seconds=1)
+"""How long to wait for a cache that is behind."""
+
+
+class Quotas:
+    """Looks after all quotas."""
+
+    def __init__(self, manager: Manager, counting: Counting) -> None:
+        self._client = manager.client
+        self._counting = counting
+        self._quotas = manager.informers.of(QUOTAS)
+        self._soon: set[Key] = set()
+        self._controller = manager.controller("quotas", self._turn, workers=4)
+        self._quotas.on_change(self._quota_changed)
+        manager.informers.of(TICKETS).on_change(self._ticket_changed)
+        manager.informers.of(ORDERS).on_change(self._order_changed)
+        manager.informers.of(NAMESPACES).on_change(lambda _: self._look_at_all())
+
+    async def _turn(self, key: Key, now: datetime) -> Plan:
+        quota = self._quotas.reader.get(key)
+        if quota is None:
+            return NOTHING
+        if quota.metadata.deletion_timestamp is not None:
+            return charging.ending(quota)
+        version = 0 if ledger.is_open(quota) else await self._newest_ticket()
+        never_made = await self._never_made(quota, now)
+        view = self._counting.view
+        if ledger.is_behind(quota, view.seen) or view.seen < version:
+            return Plan().wake(now + _CATCH_UP)
+        if self._quotas.reader.get(key) is not quota:
+            return Plan().wake(now)
+        return charging.plan(view, quota, now, never_made)
+
+    async def _newest_ticket(self) -> int:
+        """The version of the ticket that was written last."""
+        listed = await self._client.list(TICKETS)
+        return max(map(version_of, listed.items), default=0)
+
+    async def _never_made(self, quota: Quota, now: datetime) -> set[Key]:
+        missing = set()
+        for key in charging.void(quota, self._counting.tally, now):
+            try:
+                await self._client.get(TICKETS, key)
+            except NotFound:
+                missing.add(key)
+        return missing
+
+    def _quota_changed(self, change: Change[Quota]) -> None:
+        old, new = change
+        if new is None:
+            return
+        if old is None or old.metadata.generation != new.metadata.generation:
+            self._controller.queue.add(key_of(new))
+        else:
+            self._look_soon(key_of(new))
+
+    def _ticket_changed(self, change: Change[Ticket]) -> None:
+        old, new = change
+        if old is None or new is None or _counts_otherwise(old, new):
+            self._look_at_those_of(*change.objects)
+
+    def _order_changed(self, change: Change[Order]) -> None:
+        old, new = change
+        if old is None or new is None or old.metadata.labels != new.metadata.labels:
+            self._look_at_those_of(*change.objects)
+
+    def _look_at_those_of(self, *objects: HasMetadata) -> None:
+        meta = objects[0].metadata
+        labelled = [obj.metadata.labels for obj in objects]
+        for quota in self._counting.tally.applying(meta.namespace, *labelled):
+            self._look_soon(key_of(quota))
+
+    def _look_at_all(self) -> None:
+        for quota in self._quotas.reader.all():
+            self._look_soon(key_of(quota))
+
+    def _look_soon(self, key: Key) -> None:
+        if key not in self._soon:
+            self._soon.add(key)
+            asyncio.get_running_loop().call_later(BREATH, self._look, key)
+
+    def _look(self, key: Key) -> None:
+        self._soon.discard(key)
+        self._controller.queue.add(key)
+
+
+def _counts_otherwise(old: Ticket, new: Ticket) -> bool:
+    return old.metadata.labels != new.metadata.labels or verdict.of_ticket(
+        old
+    ) != verdict.of_ticket(new)
+
+
+class Renewing:
+    """Judges renewals one after the other."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._refused: dict[Key, Ticket] = {}
+
+    def barred(self, ticket: Ticket, now: datetime) -> str:
+        """Why a ticket may not be held for another term; empty if it may."""
+        self._refused = {key: each for key, each in self._refused.items() if self._stands(each)}
+        self._refused.pop(key_of(ticket), None)
+        short = delta.refused(self._tally, ticket, self._refused.values(), now)
+        ends = ticket.status.expiration_time
+        if short and ends is not None and ends <= now:
+            self._refused[key_of(ticket)] = ticket
+        return "; ".join(map(str, short))
+
+    def _stands(self, ticket: Ticket) -> bool:
+        """Says whether nothing has happened to a ticket yet that was refused."""
+        return self._tally.version_of(key_of(ticket)) == int(ticket.metadata.resource_version or 0)

@@ -1,0 +1,1 @@
+"""Tickets: guardian, deadlines, phases, end."""

@@ -1,0 +1,1 @@
+"""From Python types to OpenAPI schemas and CustomResourceDefinitions. Pure."""

@@ -1,0 +1,1 @@
+"""Simulated nodes: machines, heartbeats, and a kubelet without containers."""

@@ -1,0 +1,1 @@
+"""The scheduler: pure rules on a snapshot of the cluster, and the controller that writes bindings."""

@@ -1,0 +1,394 @@
+"""One workload while a run goes on: what it wants, what it has, and since when something is missing.
+
+`chronicle` tells a line of goals and pods and is told in turn what people want to hear. Something missing is told once, when it is
+over, with its length and the scheduler's reason. What the manifests do not promise is told only if it lasted or went wrong.
+"""
+
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from korder.api import reserve
+from pocketkube.simulation.report.averages import Division
+from pocketkube.simulation.report.bars import Bar
+from pocketkube.simulation.report.gaps import Gap
+from pocketkube.simulation.report.goals import Goal
+from pocketkube.simulation.report.pending_tickets import Coming
+from pocketkube.simulation.report.pod_tracker import Crew, Member, Phase
+from pocketkube.simulation.report.timeline import Promise, State, Workload, clock, lasting
+
+NOTICE = 10.0
+"""Seconds for which pods may be missing, while others take their place, without being talked about."""
+
+POD = "Pod"
+"""The kind of a line of pods that nobody owns."""
+
+
+ORDER, TICKET = reserve.ORDERS.kind, reserve.TICKETS.kind
+_HOLDS = (ORDER, TICKET)
+"""Kinds whose members are tickets; all others have pods."""
+
+
+class Name(NamedTuple):
+    """What a workload is called."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+_WANTED = "wanted"
+"""What is told of a gap with which a workload began."""
+_MISSING = (State.WAITING, State.SHORT)
+_CONTENT = (State.RUNNING, State.IDLE)
+
+
+class Tell(Protocol):
+    """Somebody who hears of something: when, of whom, what, and whether it is bad."""
+
+    def __call__(self, at: datetime, line: "Line", text: str, *, bad: bool) -> None: ...
+
+
+class Line:
+    """The story of one workload."""
+
+    def __init__(self, name: Name, at: datetime, division: Division, tell: Tell) -> None:
+        self.name = name
+        self.promised = False
+        self.deleted_at: datetime | None = None
+        self.crew = Crew()
+        self._coming = Coming()
+        self._division = division
+        self._tell = tell
+        self._wanted_at = at
+        self._complete_at: datetime | None = None
+        self._ended_at: datetime | None = None
+        self._goal = Goal()
+        self._lost: list[str] = []
+        self._holds = name.kind in _HOLDS
+        self._noun, self._well = ("ticket", "held") if self._holds else ("pod", "running")
+        self._missed = 0
+        """Tickets that ended without ever having held anything."""
+        self._missed_why = ""
+        self._lapses: list[str] = []
+        """Each gap between the expiry of tickets and the next firing: its length, its beginning and its reason."""
+        self._goes_without = False
+        """What it has is not all it wanted: the rest was given up."""
+        self._pods: tuple[str, ...] = ()
+        """The first two names of pods that nobody owns."""
+        self._trouble = ""
+        self._gap: Gap | None = None
+        self._bar = Bar(division, at)
+        self._last = State.IDLE
+        """How it was when it was deleted."""
+
+    @property
+    def shown(self) -> Name:
+        """What people call it: pods that nobody owns by their own name while there is but one."""
+        if self.name.kind != POD or not self._pods:
+            return self.name
+        first, *others = self._pods
+        return self.name._replace(name=f"{self.name.name}-*" if others else first)
+
+    @property
+    def wanted(self) -> int:
+        """How many pods are to run; where nobody says, those that are there, that were lost, and that are yet to come."""
+        if self._goal.pods is not None:
+            return self._goal.pods
+        there = self.crew.unfinished + len(self._lost) + self._coming.due
+        return there + self._unmade + self._lapsed
+
+    @property
+    def _unmade(self) -> int:
+        """How many tickets an order wants that are not there; while it is paused it makes none."""
+        if self._goal.held:
+            return 0
+        bare = self._goal.nodes - self.crew.unfinished - self._coming.there
+        return max(self._coming.unmade, bare)
+
+    @property
+    def _lapsed(self) -> int:
+        """How many tickets of a standing pool have expired and are not replaced."""
+        if self._goal.held:
+            return 0
+        there = self.crew.unfinished + self._coming.there + self._coming.unmade
+        return max(min(self._coming.lapsed, self._goal.standing - there), 0)
+
+    @property
+    def state(self) -> State:
+        wanted = self.wanted
+        if self._goal.failed:
+            return State.FAILED
+        if self._goal.done or (not wanted and self._is_over):
+            return State.DONE
+        if not wanted:
+            return State.IDLE
+        if self.crew.running >= wanted and not self.crew.waiting:
+            return State.RUNNING
+        return State.SHORT if self.crew.running else State.WAITING
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether all there was has ended; an order may always make more."""
+        return self._goal.pods is None and bool(self.crew.members) and not self._holds
+
+    def aim(self, at: datetime, goal: Goal) -> None:
+        """The object says what it wants, maybe the same as before."""
+        before, again = self._goal, self.deleted_at is not None
+        if goal == before and not again:
+            return
+        self._pass(at)
+        self.deleted_at, self._goal, self._trouble = None, goal, goal.trouble
+        if again:
+            self._coming = Coming()
+        unmade = self._coming.unmade
+        self._coming.book(goal.booked)
+        if goal.closed and before.trouble:
+            self._give_up(unmade - self._coming.unmade, before.trouble)
+        if goal.failed and not before.failed:
+            self._end(at, f"failed: {goal.failed}", bad=True)
+        elif goal.done and not before.done:
+            took = (at - self._wanted_at).total_seconds()
+            self._end(at, f"complete after {lasting(took)}", bad=False)
+        elif goal.pods is not None:
+            self._aimed(at, None if again else before.pods, goal.pods)
+        self._judge(at)
+
+    def make(self, at: datetime, uid: str, name: str) -> Member:
+        """A pod was made, or the time of a ticket has come."""
+        self._pass(at)
+        self._coming.make(name)
+        self._coming.leave(uid)
+        member = self.crew.make(at, uid, name)
+        if self.name.kind == POD:
+            self.deleted_at = None
+            self._pods = tuple(dict.fromkeys((*self._pods, name)))[:2]
+        self._judge(at)
+        return member
+
+    def expect(self, at: datetime, uid: str, name: str, start: datetime | None) -> None:
+        """A ticket was made that nobody has looked at, or whose time has not come."""
+        self._pass(at)
+        self._coming.make(name)
+        self._coming.come(uid, start)
+        self._judge(at)
+
+    def dismiss(self, at: datetime, uid: str) -> None:
+        """A ticket that was expected has gone."""
+        self._pass(at)
+        self._coming.leave(uid)
+        self._judge(at)
+
+    def move(self, at: datetime, uid: str, phase: Phase, why: str) -> None:
+        """A pod has gone a step, or has another reason to wait."""
+        if why:
+            self.crew.explain(uid, why)
+        if phase is not self.crew.members[uid].phase:
+            self._pass(at)
+            self.crew.move(at, uid, phase)
+        self._judge(at)
+
+    def remove(self, at: datetime, uid: str, *, meant: bool) -> None:
+        """A pod is gone. One that nobody owns and nobody meant to go is lost."""
+        self._pass(at)
+        member = self.crew.remove(at, uid)
+        if self.name.kind == POD:
+            if not meant and member.phase is not Phase.SUCCEEDED:
+                self._lost += [member.name] if self.promised else []
+                self._say(at, f"{member.name} was lost", bad=True)
+            if not self.wanted and not self.crew.members:
+                self.deleted_at, self._gap = at, None
+        self._judge(at)
+
+    def miss(self, at: datetime, uid: str) -> None:
+        """A ticket ended without ever having held anything."""
+        self._missed += 1
+        if self._gap is not None:
+            self._gap.in_vain = True
+        self._missed_why = self.crew.members[uid].why or self._missed_why
+        self.move(at, uid, Phase.SUCCEEDED, "")
+
+    def lapse(self, at: datetime, uid: str) -> None:
+        """A ticket expired that held room."""
+        self._pass(at)
+        self._coming.lapsed += 1
+        self.move(at, uid, Phase.SUCCEEDED, "")
+
+    def _give_up(self, number: int, why: str) -> None:
+        """Tickets that could not be made are not wanted any more."""
+        if number <= 0:
+            return
+        self._missed += number
+        self._missed_why = why
+        if self._gap is not None:
+            self._gap.in_vain = True
+
+    def delete(self, at: datetime) -> None:
+        """The object itself is gone."""
+        self._pass(at)
+        if self.promised and not self._goal.done:
+            self._say(at, "deleted")
+        self.deleted_at, self._gap, self._last = at, None, self.state
+
+    def hinder(self, text: str) -> None:
+        """Somebody below it says why no pods can be made."""
+        self._trouble = text
+
+    def _aimed(self, at: datetime, old: int | None, new: int) -> None:
+        if old is None:
+            self._open(at, f"{self._counted(new)} {_WANTED}")
+        elif old != new and not self._goal.ends:
+            self._open(at, f"scaled from {old} to {new}")
+
+    def _open(self, at: datetime, cause: str) -> None:
+        if self._gap is not None and self._gap.cause and self.promised:
+            self._say(self._gap.since, f"{self._gap.cause}, not complete before the next change")
+        self._gap = Gap(at, cause)
+
+    def _end(self, at: datetime, text: str, *, bad: bool) -> None:
+        self._fill(at)
+        self._ended_at = at
+        if self.promised or bad:
+            self._say(at, text, bad=bad)
+
+    def _pass(self, at: datetime) -> None:
+        self._bar.hold(at, None if self.deleted_at is not None else self.state)
+
+    def _judge(self, at: datetime) -> None:
+        """Opens or closes the gap, after anything has changed."""
+        self._coming.advance(at)
+        if not self._lapsed:
+            self._coming.lapsed = 0
+        if self.deleted_at is not None:
+            return
+        if self.state not in _MISSING:
+            self._fill(at)
+            return
+        if self._gap is None:
+            self._gap = Gap(at, "" if self._complete_at else _WANTED)
+            self._goes_without = False
+        self._gap.lapsed |= bool(self._lapsed)
+        self._gap.hold(at, self._missing, self.wanted)
+        self._gap.why = self._why or self._gap.why
+
+    def _fill(self, at: datetime) -> None:
+        """Nothing is missing any more."""
+        runs = self.state is State.RUNNING
+        gap, self._gap = self._gap, None
+        self._goes_without = runs and (self._goes_without or (gap is not None and gap.in_vain))
+        if runs and not self._goes_without:
+            self._complete_at = self._complete_at or at
+        if gap is None:
+            return
+        seconds = (at - gap.since).total_seconds()
+        ends = runs or gap.in_vain or not self._holds
+        if seconds < NOTICE and not (gap.cause and self.promised and ends):
+            return
+        reason = f": {gap.why}" if gap.why and seconds >= NOTICE else ""
+        gap.hold(at, 0, 0)
+        missing, wanted = gap.mostly()
+        after = f"all {self._well} after {lasting(seconds)}"
+        missed = not gap.cause or gap.in_vain
+        if missed or gap.lapsed:
+            after = f"{missing} of {wanted} {self._noun}s missing for {lasting(seconds)}"
+        if gap.lapsed:
+            self._lapses.append(f"{after} since {self._clock(gap.since)}{reason}")
+        cause = self._caused(gap, wanted if missed else self.wanted)
+        told = [cause, after] if runs or missed else [cause]
+        self._say(
+            gap.since, f"{', '.join(filter(None, told))}{reason}", bad=gap.in_vain or gap.lapsed
+        )
+
+    def conclude(self, end: datetime) -> None:
+        """The run ends, and tells of what is still missing."""
+        gap = self._gap
+        if gap is None or not (self.promised or (end - gap.since).total_seconds() >= NOTICE):
+            return
+        still = f"{self._missing} of {self.wanted} still missing at the end"
+        reason = f": {self._why}" if self._why else ""
+        told = ", ".join(filter(None, [self._caused(gap, self.wanted), still]))
+        self._say(gap.since, f"{told}{reason}", bad=self.promised)
+
+    def _caused(self, gap: Gap, wanted: int) -> str:
+        """Why something was missing; of an order with the number, which nobody knew when it began."""
+        if gap.cause != _WANTED or self.name.kind != ORDER:
+            return gap.cause
+        return f"{self._counted(wanted)} {_WANTED}"
+
+    def _counted(self, number: int) -> str:
+        return f"{number} {self._noun}{'' if number == 1 else 's'}"
+
+    @property
+    def _missing(self) -> int:
+        return max(self.wanted - self.crew.running, self.crew.waiting)
+
+    @property
+    def _why(self) -> str:
+        return self.crew.why or self._trouble
+
+    def _say(self, at: datetime, text: str, *, bad: bool = False) -> None:
+        self._tell(at, self, text, bad=bad)
+
+    def told(self, end: datetime) -> Workload:
+        """The whole story, at the end of the run."""
+        self._pass(end)
+        kind, namespace, name = self.shown
+        return Workload(
+            kind=kind,
+            namespace=namespace,
+            name=name,
+            promised=self.promised,
+            state=self.state if self.deleted_at is None else self._last,
+            wanted_at=self._wanted_at,
+            started_at=self.crew.started_at,
+            complete_at=self._complete_at,
+            ended_at=self._ended_at,
+            deleted_at=self.deleted_at,
+            wanted=self.wanted,
+            running=self.crew.running,
+            waiting=self.crew.waiting,
+            pods=self.crew.counts,
+            longest_wait=self.crew.longest_of_all(end),
+            current_wait=self.crew.current_wait(end),
+            spans=self._bar.spans(self.deleted_at or end),
+        )
+
+    def promise(self) -> Promise:
+        """Whether it has what it wants, at the end of the run."""
+        kept, text = self._verdict()
+        kind, namespace, name = self.shown
+        return Promise(kind=kind, namespace=namespace, name=name, kept=kept, text=text)
+
+    def _verdict(self) -> tuple[bool, str]:
+        state, crew = self.state, self.crew
+        if self._missed:
+            number = "a ticket" if self._missed == 1 else f"{self._missed} tickets"
+            why = f": {self._missed_why}" if self._missed_why else ""
+            return False, f"had {number} that never held anything{why}"
+        if self._lapses:
+            again = len(self._lapses) - 1
+            more = f", and {again} more time{'s' if again > 1 else ''}" if again else ""
+            return False, f"had {self._lapses[0]}{more}"
+        settled = state is State.DONE or (state in _CONTENT and not self._goal.ends)
+        if settled or self._goal.held or self.deleted_at is not None:
+            return True, self._kept()
+        if state is State.FAILED:
+            return False, f"failed: {self._goal.failed}"
+        since = f" since {self._clock(self._gap.since)}" if self._gap is not None else ""
+        has = f"wants {self.wanted}, has {crew.running}{since}"
+        waits = f"{crew.waiting} wait{'s' if crew.waiting == 1 else ''}" if crew.waiting else ""
+        far = f"is not complete, {self._goal.progress}" if self._goal.ends else ""
+        told = [far, has, waits, self._why]
+        return False, ": ".join(filter(None, told))
+
+    def _kept(self) -> str:
+        if self.deleted_at is not None:
+            return f"was deleted at {self._clock(self.deleted_at)}"
+        if self._goal.held:
+            return "is not meant to run"
+        one = "is held" if self._holds else "runs"
+        many = f"has all {self.wanted} {self._noun}s {self._well}" if self.wanted > 1 else one
+        idle = f"wants no {self._noun}s"
+        return {State.DONE: "is complete", State.IDLE: idle}.get(self.state, many)
+
+    def _clock(self, at: datetime) -> str:
+        return clock(at, self._division.start, self._division.end)

@@ -1,1 +1,0 @@
-"""korder books capacity on Kubernetes; ARCHITECTURE.md is the map of its rooms."""

@@ -1,1 +1,0 @@
-"""Nouns: types, quantities, selectors, plans and CRDs. Nothing here waits, reads a clock or opens a socket."""

@@ -1,1 +1,0 @@
-"""Verbs for people; the only room that wires everything together."""

@@ -1,1 +1,0 @@
-"""The embedded cluster and its actors."""

@@ -1,1 +1,0 @@
-"""Those who act on an API server, embedded or real: ordinary controllers on `runtime`."""

@@ -1,1 +1,0 @@
-"""The wire to an API server: requests built without I/O, the client, watches, configuration, errors."""

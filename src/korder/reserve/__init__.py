@@ -1,1 +1,0 @@
-"""Orders, tickets and guardians: room on nodes, held for pods to come."""

@@ -1,1 +1,0 @@
-"""How many tickets an order has, when they are made and replaced, and what its status says."""

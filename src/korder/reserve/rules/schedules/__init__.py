@@ -1,1 +1,0 @@
-"""Cron expressions: which instants they name, in a time zone."""

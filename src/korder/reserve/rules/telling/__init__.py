@@ -1,1 +1,0 @@
-"""What people are told: explanations and figures, by the rules that decide."""

@@ -1,1 +1,0 @@
-"""What a ticket does: its guardian, its clock, its phases, its end."""
