@@ -81,7 +81,7 @@ async def _waits(name: str, cpu: str, rate: Rate, tell: Tell) -> tuple[list[floa
     async with a_cluster(NODES, cpu) as cluster:
         tell(f"{name}: pods without ticket")
         bare = await stream(cluster, await cluster.namespace("bare"), rate)
-        tell(f"{name}: pods without ticket, {_told(bare)}")
+        tell(f"{name}: pods without ticket, {_reported(bare)}")
         await cluster.clear("bare")
         namespace = await cluster.namespace("ours")
         async with managed(cluster.plane) as manager:
@@ -89,7 +89,7 @@ async def _waits(name: str, cpu: str, rate: Rate, tell: Tell) -> tuple[list[floa
             await manager.rest()
             tell(f"{name}: claims")
             ours = await stream(cluster, namespace, rate, NAME)
-        tell(f"{name}: claims, {_told(ours)}")
+        tell(f"{name}: claims, {_reported(ours)}")
         return ours, bare
 
 
@@ -170,5 +170,5 @@ def worst(waits: list[float]) -> float:
     return quantiles(waits, n=100)[98]
 
 
-def _told(waits: list[float]) -> str:
+def _reported(waits: list[float]) -> str:
     return f"p50 {_middle(waits):.0f} ms, p99 {worst(waits):.0f} ms"

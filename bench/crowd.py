@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from korder.api.quota import QUOTAS
 from korder.api.reserve import ORDERS, TICKETS, Order, Ticket
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from kubeloop.objects import codec
 from kubeloop.objects.meta import JSON
 
@@ -22,19 +22,19 @@ _AHEAD = 5
 """Tickets that each quota has charged ahead."""
 
 
-def crowd(quotas: int, tickets: int) -> Tally:
+def crowd(quotas: int, tickets: int) -> QuotaCache:
     """The tally of so many quotas and tickets."""
-    tally = Tally()
-    tally.namespace_changed(HOME, {_TEAM: HOME})
+    quota_cache = QuotaCache()
+    quota_cache.namespace_changed(HOME, {_TEAM: HOME})
     for number in range(_ELSEWHERE):
-        tally.namespace_changed(f"ns-{number}", {_TEAM: f"team-{number}"})
+        quota_cache.namespace_changed(f"ns-{number}", {_TEAM: f"team-{number}"})
     for number in range(quotas):
         own = HOME if number < APPLY else f"team-{number}"
         scope = {"type": "Cluster"} if number == 0 else _scope(number, own)
-        tally.quota_changed(None, codec.convert(_quota(number, scope), QUOTAS.model))
+        quota_cache.quota_changed(None, codec.convert(_quota(number, scope), QUOTAS.model))
     for ticket in tickets_of(range(tickets)):
-        tally.ticket_changed(None, ticket)
-    return tally
+        quota_cache.ticket_changed(None, ticket)
+    return quota_cache
 
 
 def tickets_of(numbers: Iterable[int]) -> Iterator[Ticket]:

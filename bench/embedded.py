@@ -55,10 +55,12 @@ def memory(tell: Tell) -> Iterator[Row]:
 async def _duel(what: str, tell: Tell) -> tuple[float, float]:
     rates: dict[str, list[float]] = {"ours": [], "real": []}
     async with _ours() as ours, _real() as real:
-        for turn in range(ROUNDS):
+        for reconcile in range(ROUNDS):
             for name, kubeconfig in (("ours", ours), ("real", real)):
-                tell(f"embedded-{what}: {name}, round {turn + 1} of {ROUNDS}")
-                run = await a_child("bench.embedded_child", what, str(kubeconfig), f"{what}-{turn}")
+                tell(f"embedded-{what}: {name}, round {reconcile + 1} of {ROUNDS}")
+                run = await a_child(
+                    "bench.embedded_child", what, str(kubeconfig), f"{what}-{reconcile}"
+                )
                 rates[name].append(run["rate"])
     return median(rates["ours"]), median(rates["real"])
 

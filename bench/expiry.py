@@ -108,17 +108,19 @@ async def _end_at(cluster: Cluster, ticket: Ticket, end: datetime) -> None:
 async def _bursts(tell: Tell) -> list[tuple[float, float]]:
     times = []
     async with a_cluster(2 * AT_ONCE // PER_NODE + 1) as cluster:
-        for turn in range(ROUNDS):
-            ours = await cluster.namespace(f"ours-{turn}")
-            others = await cluster.namespace(f"bare-{turn}")
-            tell(f"expiry-burst: round {turn + 1} of {ROUNDS}")
+        for reconcile in range(ROUNDS):
+            ours = await cluster.namespace(f"ours-{reconcile}")
+            others = await cluster.namespace(f"bare-{reconcile}")
+            tell(f"expiry-burst: round {reconcile + 1} of {ROUNDS}")
             async with managed(cluster.plane):
                 for namespace in (ours, others):
                     await _hold(cluster, namespace, AT_ONCE, "crowd")
                 spent = await _burst(cluster, ours)
-            tell(f"expiry-burst: round {turn + 1} of {ROUNDS}, {spent:.2f} s")
+            tell(f"expiry-burst: round {reconcile + 1} of {ROUNDS}, {spent:.2f} s")
             times.append((spent, await _bare(cluster, ours, others)))
-            tell(f"expiry-burst: bare client, round {turn + 1} of {ROUNDS}, {times[-1][1]:.2f} s")
+            tell(
+                f"expiry-burst: bare client, round {reconcile + 1} of {ROUNDS}, {times[-1][1]:.2f} s"
+            )
     return times
 
 

@@ -35,10 +35,10 @@ def measure(tell: Tell) -> Iterator[Row]:
 async def _rounds(tell: Tell) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
     controller, bare = [], []
     async with a_plane() as (kubeconfig, client):
-        for turn in range(ROUNDS):
+        for reconcile in range(ROUNDS):
             for way, results in (("controller", controller), ("bare", bare)):
-                namespace = f"{way}-{turn}"
-                tell(f"runtime-fanout: {way}, round {turn + 1} of {ROUNDS}")
+                namespace = f"{way}-{reconcile}"
+                tell(f"runtime-fanout: {way}, round {reconcile + 1} of {ROUNDS}")
                 await _tickets(client, namespace)
                 results.append(await a_child("bench.fanout_child", way, str(kubeconfig), namespace))
     return controller, bare

@@ -48,7 +48,7 @@ async def by_controller(client: Client, namespace: str) -> tuple[float, float]:
     stop = asyncio.Event()
     done: set[Key] = set()
 
-    def turn(key: Key, _: datetime) -> Plan:
+    def reconcile(key: Key, _: datetime) -> Plan:
         ticket = tickets.reader.get(key)
         if ticket is None:
             return NOTHING
@@ -64,7 +64,7 @@ async def by_controller(client: Client, namespace: str) -> tuple[float, float]:
             Patch(TICKETS, key, STATUS, subresource="status", resource_version=version)
         )
 
-    controller = manager.controller("fanout", turn, workers=32)
+    controller = manager.controller("fanout", reconcile, workers=32)
     controller.follow(tickets)
     controller.follow(
         pods, lambda pod: [Key(namespace, r.name) for r in pod.metadata.owner_references]

@@ -31,8 +31,8 @@ async def _rounds(tell: Tell) -> tuple[list[float], list[float]]:
     async with a_plane() as (_, client):
         tell(f"informer-list: making {PODS_MADE:,} pods")
         await _make(client)
-        for turn in range(ROUNDS):
-            tell(f"informer-list: round {turn + 1} of {ROUNDS}")
+        for reconcile in range(ROUNDS):
+            tell(f"informer-list: round {reconcile + 1} of {ROUNDS}")
             read.append(await _read(client))
             informed.append(await _inform(client))
     return informed, read

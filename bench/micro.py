@@ -62,8 +62,8 @@ def _flat(name: str, rounds: Rounds, tell: Tell) -> Row:
             runs[size] = rounds(size, runner)
         gc.collect()
         gc.disable()
-        for turn in range(ROUNDS):
-            tell(f"{name}: round {turn + 1} of {ROUNDS}")
+        for reconcile in range(ROUNDS):
+            tell(f"{name}: round {reconcile + 1} of {ROUNDS}")
             for size in SIZES:
                 samples[size].append(runs[size]() / EVENTS * 1e6)
         gc.enable()

@@ -30,7 +30,7 @@ WRITES = 4.0
 
 def measure(tell: Tell) -> Iterator[Row]:
     """Yields the times of ours, of the same writes and of the operator on kopf, and our writes for a ticket."""
-    rounds = [asyncio.run(_round(tell, turn)) for turn in range(ROUNDS)]
+    rounds = [asyncio.run(_round(tell, reconcile)) for reconcile in range(ROUNDS)]
     bare, ours, same, foreign, writes = zip(*rounds, strict=True)
     yield Row("order-1000", median(ours), "s", median(bare), 2.0)
     yield Row("order-same-writes", median(ours), "s", median(same), 1.5)
@@ -38,10 +38,10 @@ def measure(tell: Tell) -> Iterator[Row]:
     yield Row("kopf-order", median(foreign), "s", median(ours), 3.0, at_least=True)
 
 
-async def _round(tell: Tell, turn: int) -> tuple[float, ...]:
+async def _round(tell: Tell, reconcile: int) -> tuple[float, ...]:
     def say(what: str, seconds: float | None = None) -> None:
         spent = f": {seconds:.1f} s" if seconds is not None else ""
-        tell(f"order-1000: {what}, round {turn + 1} of {ROUNDS}{spent}")
+        tell(f"order-1000: {what}, round {reconcile + 1} of {ROUNDS}{spent}")
 
     say("a cluster")
     async with a_cluster(NODES) as cluster:

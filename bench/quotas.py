@@ -22,7 +22,7 @@ from bench.micro import FLAT, Tell
 from bench.table import Row
 from korder.api.reserve import GROUP, ORDERS, VERSION
 from korder.reserve.quotas import delta as quota_delta
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from kubeloop.net import certificates
 from kubeloop.net.certificates import Lifetime
 from kubeloop.net.client import HttpTransport
@@ -53,23 +53,23 @@ def verdict(tell: Tell) -> Iterator[Row]:
     costs = dict.fromkeys(tallies, float("inf"))
     gc.collect()
     gc.disable()
-    for turn in range(ROUNDS):
-        tell(f"quota-verdict: round {turn + 1} of {ROUNDS}")
-        for (quotas, count), tally in tallies.items():
-            costs[quotas, count] = min(costs[quotas, count], _asked(tally, count))
+    for reconcile in range(ROUNDS):
+        tell(f"quota-verdict: round {reconcile + 1} of {ROUNDS}")
+        for (quotas, count), quota_cache in tallies.items():
+            costs[quotas, count] = min(costs[quotas, count], _asked(quota_cache, count))
     gc.enable()
     yield Row("quota-verdict", max(costs.values()), "us per request", min(costs.values()), FLAT)
 
 
-def _asked(tally: Tally, count: int) -> float:
+def _asked(quota_cache: QuotaCache, count: int) -> float:
     """Microseconds for a request that follows a change."""
     changed = list(tickets_of(random.Random(count).choices(range(count), k=REQUESTS)))
-    orders, place = wishes(REQUESTS), tally.place(HOME)
+    orders, place = wishes(REQUESTS), quota_cache.place(HOME)
     started = process_time()
     for order, ticket in zip(orders, changed, strict=True):
-        tally.ticket_changed(None, ticket)
+        quota_cache.ticket_changed(None, ticket)
         assert not quota_delta.judged(
-            tally, quota_delta.of_order(place, order, None, (), _NOON), _NOON
+            quota_cache, quota_delta.of_order(place, order, None, (), _NOON), _NOON
         )
     return (process_time() - started) / REQUESTS * 1e6
 
@@ -88,16 +88,16 @@ async def _waits(tell: Tell) -> tuple[list[float], list[float]]:
         async with a_helper("bench.quotas_child", folder, str(port), *map(str, AT_THE_DOOR)):
             transport = HttpTransport(f"https://{LOOPBACK}:{port}", tls=trust)
             try:
-                await _in_turn(transport, WARM_UP)
+                await _in_order(transport, WARM_UP)
                 tell(f"quota-admission: {REVIEWS} reviews each")
-                ours, bare = await _in_turn(transport, REVIEWS)
+                ours, bare = await _in_order(transport, REVIEWS)
             finally:
                 await transport.close()
     tell(f"quota-admission: p99 {_worst(ours):.2f} ms, {_worst(bare):.2f} ms")
     return ours, bare
 
 
-async def _in_turn(transport: HttpTransport, count: int) -> tuple[list[float], list[float]]:
+async def _in_order(transport: HttpTransport, count: int) -> tuple[list[float], list[float]]:
     waits: tuple[list[float], list[float]] = ([], [])
     for number in range(count):
         body = json.dumps(_review(number)).encode()

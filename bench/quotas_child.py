@@ -21,7 +21,7 @@ from kubeloop.net.client import HttpTransport
 from kubeloop.net.ports import LOOPBACK
 from kubeloop.runtime.clock import SystemClock
 from kubeloop.runtime.webhook import review
-from kubeloop.runtime.webhook.ca_injector import Bundles
+from kubeloop.runtime.webhook.ca_injector import CaInjector
 from kubeloop.runtime.webhook.cert_sources import FileSource
 from kubeloop.runtime.webhook.server import Settings, WebhookServer
 
@@ -35,7 +35,7 @@ async def main(folder: Path, port: int, quotas: int, tickets: int) -> None:
     server = WebhookServer(
         {**gates, "always": lambda _: review.allow()},
         FileSource(folder / "tls.crt", folder / "tls.key", None, clock),
-        Bundles(nobody),
+        CaInjector(nobody),
         settings=Settings(LOOPBACK, port),
         registry=CollectorRegistry(),
         clock=clock,

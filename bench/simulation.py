@@ -28,9 +28,9 @@ def day(tell: Tell) -> Iterator[Row]:
 def nodes(tell: Tell) -> Iterator[Row]:
     """Real time for a write, the dearest number of nodes against the cheapest; the better of two rounds, in turns."""
     costs = dict.fromkeys(_NODES, float("inf"))
-    for turn in range(_ROUNDS):
+    for reconcile in range(_ROUNDS):
         for count in _NODES:
-            tell(f"simulate-nodes: {count}, round {turn + 1} of {_ROUNDS}")
+            tell(f"simulate-nodes: {count}, round {reconcile + 1} of {_ROUNDS}")
             run = asyncio.run(
                 a_child("bench.simulation_child", str(count), str(_SPAN_HOURS), "500")
             )

@@ -37,9 +37,10 @@ def create(tell: Tell) -> Iterator[Row]:
     tell("storage-create")
     with tempfile.TemporaryDirectory(dir=".") as folder:
         ours = min(
-            asyncio.run(_creates(Path(folder) / f"{turn}.db", CREATES)) for turn in range(ROUNDS)
+            asyncio.run(_creates(Path(folder) / f"{reconcile}.db", CREATES))
+            for reconcile in range(ROUNDS)
         )
-        bare = min(_commits(Path(folder) / f"bare-{turn}.db") for turn in range(ROUNDS))
+        bare = min(_commits(Path(folder) / f"bare-{reconcile}.db") for reconcile in range(ROUNDS))
     yield Row("storage-create", ours * 1e6, "us per create", bare * 1e6, SHARED_SYNCS)
 
 
@@ -91,7 +92,7 @@ def _commits(path: Path) -> float:
 async def _pages() -> tuple[float, float]:
     async with _filled(PODS, 2_000) as storage:
         ours, copies = [], []
-        for turn in range(ROUNDS):
+        for reconcile in range(ROUNDS):
             gc.collect()
             started = perf_counter()
             size, at, after = 0, None, ""
@@ -99,7 +100,9 @@ async def _pages() -> tuple[float, float]:
                 page = storage.page("pods", at=at, after=after, limit=PAGE)
                 size += len(b",".join([record.value for record in page.records]))
                 at, after = page.version, page.next
-                await storage.write(Create(Key("pods", "other", f"{turn}-{size}"), _draft(2_000)))
+                await storage.write(
+                    Create(Key("pods", "other", f"{reconcile}-{size}"), _draft(2_000))
+                )
             ours.append(perf_counter() - started)
             values = [record.value for record in storage.page("pods").records]
             started = perf_counter()

@@ -34,7 +34,7 @@ class Front:
     def __init__(self, *behind: int) -> None:
         (self._port,) = free_ports(1)
         self._behind = behind
-        self._turns = count()
+        self._reconciling = count()
         self._server: asyncio.Server | None = None
         self._open = set[asyncio.StreamWriter]()
         self.asked = Counter[int]()
@@ -81,7 +81,7 @@ class Front:
         """The next one that listens; nobody if the address is shut before somebody does."""
         while self._server is not None:
             for _ in self._behind:
-                port = self._behind[next(self._turns) % len(self._behind)]
+                port = self._behind[next(self._reconciling) % len(self._behind)]
                 with suppress(OSError):
                     found = await asyncio.open_connection(LOOPBACK, port)
                     self.asked[port] += 1

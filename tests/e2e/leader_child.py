@@ -27,7 +27,7 @@ async def run(kubeconfig: str, namespace: str, lease: str, name: str) -> None:
         manager = Manager(client, settings, clock=clock, rng=rng)
         counters = manager.informers.of(CONFIG_MAPS, Scope(namespace=namespace))
 
-        def turn(key: Key, now: datetime) -> Plan:
+        def reconcile(key: Key, now: datetime) -> Plan:
             counter = counters.reader.get(key)
             if counter is None or not key.name.startswith("counter-"):
                 return Plan()
@@ -40,9 +40,9 @@ async def run(kubeconfig: str, namespace: str, lease: str, name: str) -> None:
             if counters.reader.get(child) is None:
                 plan = plan.then(Create(CONFIG_MAPS, {"metadata": meta}))
             patch = Patch(CONFIG_MAPS, key, counted, resource_version=version)
-            return plan.then(patch).wake(now)
+            return plan.then(patch).requeue(now)
 
-        manager.controller("count", turn).follow(counters)
+        manager.controller("count", reconcile).follow(counters)
         stop = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
         await manager.run(stop)

@@ -27,8 +27,8 @@ GPU = "example.com/gpu"
 
 
 def reason_told(pod: Pod) -> str:
-    told = claim_patches.told(pod)
-    return told.reason if told is not None else ""
+    stated = claim_patches.stated(pod)
+    return stated.reason if stated is not None else ""
 
 
 async def test_s11_the_pods_of_a_deployment_take_the_room_of_full_nodes(stage: Stage) -> None:
@@ -149,10 +149,10 @@ async def test_s14_only_a_ticket_that_fits_is_claimed_and_the_mismatch_of_others
     )
     for case, (_, why) in cases.items():
         pod = await stage.until(PODS, case, lambda pod: reason_told(pod) == "NoTicketFits")
-        told = claim_patches.told(pod)
-        assert told is not None
+        stated = claim_patches.stated(pod)
+        assert stated is not None
         none = "No ticket fits" if "it holds" in why else "No free ticket fits"
-        assert told.message.startswith(f"{none}; nearest mismatch: {why}")
+        assert stated.message.startswith(f"{none}; nearest mismatch: {why}")
     device: JSON = {GPU: "1"}
     more: JSON = {"spec": {"resources": {"requests": device, "limits": device}}}
     await stage.put(*(ticket(case, "2", rich, "4").but(more) for case in cases))
@@ -376,7 +376,7 @@ def refusing(stage: Stage) -> list[tuple[str, list[dict[str, JSON]]]]:
     ]
 
 
-async def is_told(stage: Stage, pod: Builder[Pod], said: str, *, dry_run: bool = False) -> bool:
+async def is_reported(stage: Stage, pod: Builder[Pod], said: str, *, dry_run: bool = False) -> bool:
     """Whether a pod is refused with these words."""
     try:
         await stage.client.create(PODS, pod.json, dry_run=dry_run)
@@ -398,10 +398,10 @@ async def test_s20_dry_runs_and_pods_that_are_refused_after_us_consume_nothing(
     for said, made in refusing(stage):
         await stage.world.plane.kubectl("create", "-f", "-", input=yaml.safe_dump_all(made))
         async with asyncio.timeout(PATIENCE):
-            while not await is_told(stage, web, said, dry_run=True):
+            while not await is_reported(stage, web, said, dry_run=True):
                 await asyncio.sleep(LOOK)
         for _ in range(20):
-            assert await is_told(stage, web, said)
+            assert await is_reported(stage, web, said)
     (after,) = await stage.all(TICKETS)
     assert after.metadata.resource_version == before.metadata.resource_version
     assert len(await stage.guardians()) == 1

@@ -147,8 +147,8 @@ async def test_a_server_that_went_away(control_plane: ControlPlane, tmp_path: Pa
         re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{closed}", control_plane.kubeconfig().read_text())
     )
     verbs = ("manager", "install")
-    told = await asyncio.gather(*(korder(verb, "--kubeconfig", str(config)) for verb in verbs))
-    for code, _, err in told:
+    stated = await asyncio.gather(*(korder(verb, "--kubeconfig", str(config)) for verb in verbs))
+    for code, _, err in stated:
         assert code == 1
         assert re.fullmatch(
             r"korder: cannot reach the API server: .*127\.0\.0\.1:\d+.*refused.*\n", err

@@ -158,16 +158,16 @@ class Sender:
 
 async def every(rows: Any, check: Any) -> list[str]:
     numbered = iter(enumerate(rows))
-    told: list[str] = []
+    stated: list[str] = []
 
     async def lane() -> None:
         for number, row in numbered:
-            told.append(await check(row, number))
+            stated.append(await check(row, number))
 
     async with asyncio.TaskGroup() as group:
         for _ in range(LANES):
             group.create_task(lane())
-    return [line for line in told if line]
+    return [line for line in stated if line]
 
 
 async def test_every_mistake_is_refused_by_the_name_of_its_field(

@@ -31,7 +31,7 @@ SEEDS = int(os.environ.get("KORDER_SEEDS", "20"))
 pytestmark = pytest.mark.timeout(600)
 
 
-class Picture:
+class Snapshot:
     """What a handler knows from changes alone; it must never be told nonsense and must end at the truth."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ PAIRS = list(combinations(TROUBLES, 2))
 
 
 async def assert_equal_to_a_fresh_list(
-    client: Client, informer: Informer[ConfigMap], picture: Picture
+    client: Client, informer: Informer[ConfigMap], snapshot: Snapshot
 ) -> None:
     async def listed() -> Mapping[Key, ConfigMap]:
         """Again each time: a write that its writer gave up may still arrive."""
@@ -130,7 +130,7 @@ async def assert_equal_to_a_fresh_list(
         known = {key_of(obj): obj for obj in informer.reader.all()}
         wrong = [key for key in truth.keys() | known.keys() if truth.get(key) != known.get(key)]
         pytest.fail(f"{len(wrong)} of {len(truth)} objects differ from a fresh list: {wrong[:5]}")
-    assert picture.objects == truth
+    assert snapshot.objects == truth
 
 
 @pytest.mark.parametrize(
@@ -153,15 +153,15 @@ async def test_the_store_equals_a_fresh_list_after_every_kind_of_trouble(
         closing.push_async_callback(wire.close)
         await fill(client)
         informer = Informer(watching, CONFIG_MAPS, Metrics(), scope=Scope(namespace=NAMESPACE))
-        picture = Picture()
-        informer.on_change(picture.note)
+        snapshot = Snapshot()
+        informer.on_change(snapshot.note)
         async with asyncio.TaskGroup() as group:
             following = group.create_task(informer.run())
             await informer.wait_until_synced()
             for seed in seeds:
                 await _round(plane, wire, client, random.Random(seed), troubles(seed))
-                await assert_equal_to_a_fresh_list(client, informer, picture)
-                assert picture.objects
+                await assert_equal_to_a_fresh_list(client, informer, snapshot)
+                assert snapshot.objects
             following.cancel()
         if len(seeds) >= 10:  # a few rounds need not draw every kind of trouble
             assert wire.hits[Fault.CUT] > 0

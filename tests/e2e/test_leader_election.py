@@ -116,11 +116,11 @@ async def test_a_leader_that_slept_past_its_lease_sends_nothing_that_counts(
     for i in range(COUNTERS):
         meta = {"name": f"counter-{i}", "namespace": namespace}
         await client.create(CONFIG_MAPS, {"metadata": meta, "data": {"count": "0"}})
-    for turn in seeds:
-        rng = random.Random(turn)
-        names = (f"one-{turn}", f"two-{turn}")
+    for reconcile in seeds:
+        rng = random.Random(reconcile)
+        names = (f"one-{reconcile}", f"two-{reconcile}")
         # A lease of its own: nobody waits until that of the last turn, whose holder was killed, has run out.
-        lease = Key(namespace, f"election-{turn}")
+        lease = Key(namespace, f"election-{reconcile}")
         async with (
             a_manager(kubeconfig, lease, names[0]) as one,
             a_manager(kubeconfig, lease, names[1]) as two,

@@ -36,9 +36,9 @@ async def test_a_quota_that_makes_no_sense_is_refused_in_a_sentence(
     stage: Stage, spec: dict[str, JSON], said: str
 ) -> None:
     quota = a_quota(stage.name, here(stage)).but({"spec": spec})
-    told = await refusal(lambda: stage.client.create(QUOTAS, quota.json, dry_run=True))
-    assert said in told
-    assert len(told) < 700
+    stated = await refusal(lambda: stage.client.create(QUOTAS, quota.json, dry_run=True))
+    assert said in stated
+    assert len(stated) < 700
 
 
 async def test_quotas_that_make_sense_are_let_in_however_large(stage: Stage) -> None:
@@ -73,16 +73,16 @@ async def test_quotas_that_make_sense_are_let_in_however_large(stage: Stage) -> 
 async def test_what_goes_beyond_is_refused_with_count_and_request(stage: Stage) -> None:
     await count(stage, a_quota(stage.name, here(stage), reserved_memory="1Gi"))
     holding: JSON = {"spec": {"resources": {"requests": {"memory": "900Mi"}}}}
-    told = await refused(stage, stage.order("o", 3, template=holding))
-    assert told.endswith("reserved.memory used 0 of 1Gi, requested 3 x 900Mi")
+    stated = await refused(stage, stage.order("o", 3, template=holding))
+    assert stated.endswith("reserved.memory used 0 of 1Gi, requested 3 x 900Mi")
 
 
 async def test_a_ticket_made_by_hand_cannot_wait_and_an_order_can(stage: Stage) -> None:
     quota = a_quota(stage.name, here(stage), tickets="0")
     await count(stage, quota.but({"spec": {"enforcement": "Wait"}}))
     ticket = stage.ticket("t")
-    told = await refusal(lambda: stage.client.create(TICKETS, ticket.json, dry_run=True))
-    assert told.endswith("tickets used 0 of 0, requested 1")
+    stated = await refusal(lambda: stage.client.create(TICKETS, ticket.json, dry_run=True))
+    assert stated.endswith("tickets used 0 of 0, requested 1")
     await stage.client.create(ORDERS, stage.order("o", 1).json, dry_run=True)
 
 
@@ -91,8 +91,8 @@ async def test_a_second_quota_for_the_whole_cluster_is_refused_and_the_first_can
 ) -> None:
     await stage.client.create(QUOTAS, a_quota("first", orders="1000").json)
     second = a_quota("second", orders="1000").json
-    told = await refusal(lambda: stage.client.create(QUOTAS, second, dry_run=True))
-    assert "quota first is for the whole cluster already" in told
+    stated = await refusal(lambda: stage.client.create(QUOTAS, second, dry_run=True))
+    assert "quota first is for the whole cluster already" in stated
     more: JSON = {"spec": {"hard": {"orders": "2000"}}}
     await stage.client.patch(QUOTAS, Key("", "first"), more)
     with pytest.raises(Invalid, match="must be a whole number"):

@@ -55,8 +55,8 @@ async def of_three(stage: Stage, limited: Limited) -> None:
     await limit(stage, quota)
     holding: JSON = {"requests": dict(OF_THREE), "limits": {GPU: "1"}}
     order = stage.order("o", 3, template={"spec": {"duration": "1h", "resources": holding}})
-    told = await refused(stage, order)
-    assert f"exceeded quota {stage.name}: {limited.said}" in told
+    stated = await refused(stage, order)
+    assert f"exceeded quota {stage.name}: {limited.said}" in stated
     await stage.edit(QUOTAS, stage.name, {"spec": {"enforcement": "Wait"}})
     if "max-duration" in limited.hard:
         assert limited.said in await refused(stage, order)
@@ -120,9 +120,9 @@ async def test_s30_scaling_is_judged_as_the_edit_that_it_is(stage: Stage) -> Non
         key = Key(stage.name, "o")
         await stage.client.patch(scales, key, body, subresource="scale", dry_run=True)
 
-    told = await refusal(lambda: scale(5))
-    assert f"exceeded quota {stage.name}: tickets used " in told
-    assert "of 2, requested 4" in told
+    stated = await refusal(lambda: scale(5))
+    assert f"exceeded quota {stage.name}: tickets used " in stated
+    assert "of 2, requested 4" in stated
     await scale(2)
     await scale(0)
 
@@ -133,8 +133,8 @@ async def test_s31_what_is_used_adds_up_exactly_and_dry_runs_add_nothing_s20(sta
         await stage.client.create(ORDERS, stage.order("dry", 4, "500m").json, dry_run=True)
     await stage.put(stage.order("a", 3, "500m"))
     await until(used(reserved_cpu="1500m"))
-    told = await refused(stage, stage.order("b", 2, "500m"))
-    assert f"exceeded quota {stage.name}: reserved.cpu used 1500m of 2, requested 1" in told
+    stated = await refused(stage, stage.order("b", 2, "500m"))
+    assert f"exceeded quota {stage.name}: reserved.cpu used 1500m of 2, requested 1" in stated
     await stage.put(stage.order("b", 1, "500m"))
     full = await until(used(reserved_cpu="2", tickets="4"))
     assert not conditions.is_true(full.status.conditions, QuotaCondition.EXCEEDED)
@@ -256,10 +256,10 @@ async def test_s32_a_day_can_be_said_in_three_ways_and_is_the_longest_each_time(
         scope: dict[str, JSON] = {"type": "ObjectSelector", "objectSelector": chosen}
         quota = a_quota(f"{stage.name}-{name}", scope)
         await limit(stage, quota.but({"spec": {"hard": {"max-duration": longest}}}))
-        told = "max-duration is 24h0m0s, requested 25h0m0s"
-        assert told in await refused(stage, lasting(name, 25))
+        stated = "max-duration is 24h0m0s, requested 25h0m0s"
+        assert stated in await refused(stage, lasting(name, 25))
         await stage.put(lasting(name, 24))
-        assert told in await refusal(partial(extend, name))
+        assert stated in await refusal(partial(extend, name))
 
 
 async def test_s33_a_namespace_stays_within_its_part_and_the_others_share_the_rest(
@@ -355,9 +355,11 @@ async def test_s35_all_quotas_count_the_one_without_room_is_named_and_one_is_for
         ):
             assert f"exceeded quota {stage.name}-{said}" in await refused(stage, order)
         await stage.client.create(ORDERS, stage.order("o", 4, "500m").json, dry_run=True)
-        told = f"quota {stage.name}-whole is for the whole cluster already; change that one instead"
+        stated = (
+            f"quota {stage.name}-whole is for the whole cluster already; change that one instead"
+        )
         second = a_quota("another", tickets="9").json
-        assert told in await refusal(lambda: stage.client.create(QUOTAS, second, dry_run=True))
+        assert stated in await refusal(lambda: stage.client.create(QUOTAS, second, dry_run=True))
     finally:
         await stage.delete(QUOTAS, f"{stage.name}-whole")
 
@@ -488,5 +490,5 @@ async def more_than_its_limit_is_told_of(stage: Stage) -> None:
     typed = {"apiVersion": TICKETS.api_version, "kind": TICKETS.kind, **ticket}
     let_in = f"--as={Site().manager_user}"
     await stage.world.plane.kubectl("create", "-f", "-", let_in, input=yaml.safe_dump(typed))
-    told = "must be less than or equal to cpu limit"
-    await stage.until(TICKETS, "greedy", lambda ticket: told in ticket.status.message)
+    stated = "must be less than or equal to cpu limit"
+    await stage.until(TICKETS, "greedy", lambda ticket: stated in ticket.status.message)

@@ -216,8 +216,8 @@ async def test_s23_a_pod_that_tolerates_every_taint_is_reported_and_the_room_is_
         await stage.put(stage.pod("thief").but({"spec": thief}))
         await stage.bound("thief")
         life.wire.go.set()
-        told = await stage.event("t", Reason.STOLEN)
-        assert f"was taken by pod {stage.name}/thief" in told
+        stated = await stage.event("t", Reason.STOLEN)
+        assert f"was taken by pod {stage.name}/thief" in stated
         await stage.phase(TicketPhase.PENDING, "t")
         note = await stage.event("web", Reason.STOLEN)
         assert note.startswith(f"The pod is tied to node {node} without a ticket")

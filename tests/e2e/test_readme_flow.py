@@ -127,9 +127,9 @@ async def quick_start(kubectl: Kubectl) -> None:
 
     await kubectl("apply -f first-order/business-pod.yaml")
     await kubectl("wait pod/my-business-pod --for=condition=Ready --timeout=60s")
-    told = await kubectl("get pods my-business-pod -o yaml")
-    assert "korder.dev/ticket-claimed: my-order-" in told
-    assert "korder.dev/ticket-node: node-" in told
+    stated = await kubectl("get pods my-business-pod -o yaml")
+    assert "korder.dev/ticket-claimed: my-order-" in stated
+    assert "korder.dev/ticket-node: node-" in stated
     pod = "get pod my-business-pod -o jsonpath="
     name = await kubectl(pod + r"'{.metadata.annotations.korder\.dev/ticket-claimed}'")
     await kubectl.until(f"ticket/{name}", ".status.phase", "Claimed")
@@ -148,8 +148,8 @@ async def nothing_is_consumed(kubectl: Kubectl) -> None:
     by_hand = await kubectl.try_("apply -f -", CLAIMING_BY_HAND)
     assert by_hand.code == 0
     assert "is written by korder and never read" in by_hand.err
-    told = "event -n default --for=create --field-selector=reason=NotAClaim --timeout=30s"
-    assert "condition met" in await kubectl(f"wait {told}")
+    stated = "event -n default --for=create --field-selector=reason=NotAClaim --timeout=30s"
+    assert "condition met" in await kubectl(f"wait {stated}")
     unclear = await kubectl.try_("apply -f -", UNCLEAR)
     assert unclear.code == 1
     assert "annotation korder.dev/required must be true or false" in unclear.err

@@ -90,9 +90,9 @@ async def told_once(client: Client, **reasons: int) -> None:
     async with asyncio.timeout(30):
         while True:
             events = (await client.list(EVENTS, "default")).items
-            told = Counter(e.reason for e in events if e.regarding.kind == "Ticket")
-            assert told <= Counter(reasons)
-            if told == Counter(reasons):
+            stated = Counter(e.reason for e in events if e.regarding.kind == "Ticket")
+            assert stated <= Counter(reasons)
+            if stated == Counter(reasons):
                 return
             await asyncio.sleep(0.2)
 

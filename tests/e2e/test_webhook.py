@@ -21,7 +21,7 @@ from kubeloop.objects.meta import JSON, Key
 from kubeloop.objects.plan import PatchType
 from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.webhook import review
-from kubeloop.runtime.webhook.ca_injector import Bundles
+from kubeloop.runtime.webhook.ca_injector import CaInjector
 from kubeloop.runtime.webhook.cert_sources import SecretSource
 from kubeloop.runtime.webhook.review import Verdict
 from kubeloop.runtime.webhook.rotation import Policy
@@ -77,7 +77,7 @@ class Bench:
         return WebhookServer(
             {"colours": self.judges[-1]},
             SecretSource(self.client, secret, policy, self.clock),
-            Bundles(self.client, mutating=[self.namespace]),
+            CaInjector(self.client, mutating=[self.namespace]),
             settings=Settings(HOST, 0, look_every=timedelta(seconds=0.5)),
             registry=CollectorRegistry(),
             clock=self.clock,

@@ -178,8 +178,10 @@ class _Field:
         if text.isascii() and text.isdigit() and self.first <= int(text) <= self.highest:
             return int(text)
         named = f", or {self.names[0]} to {self.names[-1]}" if self.names else ""
-        told = f"{term!r} in the {self.name} field: use numbers from {self.first} to {self.highest}"
-        raise InvalidSchedule(f"{told}{named}")
+        stated = (
+            f"{term!r} in the {self.name} field: use numbers from {self.first} to {self.highest}"
+        )
+        raise InvalidSchedule(f"{stated}{named}")
 
     def span(self, first: int, last: int) -> list[int]:
         """All numbers of a range, around the end of the field if need be."""
@@ -205,8 +207,8 @@ def normal(text: str) -> str:
     """
     parts = text.upper().split()
     if len(parts) != len(_FIELDS):
-        told = f"{text!r} has {len(parts)} fields; write minute, hour, day of month, month and day of week"
-        raise InvalidSchedule(told)
+        stated = f"{text!r} has {len(parts)} fields; write minute, hour, day of month, month and day of week"
+        raise InvalidSchedule(stated)
     return " ".join(map(_normal_field, _FIELDS, parts))
 
 
@@ -242,8 +244,8 @@ def _step(field: _Field, text: str, term: str) -> int:
     most = field.last - field.first + 1
     if text.isascii() and text.isdigit() and 1 <= int(text) <= most:
         return int(text)
-    told = f"{term!r} in the {field.name} field: the step must be a number from 1 to {most}"
-    raise InvalidSchedule(told)
+    stated = f"{term!r} in the {field.name} field: the step must be a number from 1 to {most}"
+    raise InvalidSchedule(stated)
 
 
 __all__ = ["InvalidSchedule", "Schedule", "check", "parse"]
@@ -340,8 +342,8 @@ def zone_of(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name or "UTC")
     except (KeyError, ValueError, OSError):
-        told = f"time zone {name[:64]!r} is unknown; use a name such as UTC or Europe/Berlin"
-        raise InvalidSchedule(told) from None
+        stated = f"time zone {name[:64]!r} is unknown; use a name such as UTC or Europe/Berlin"
+        raise InvalidSchedule(stated) from None
 
 
 def _zone_and_rest(text: str, time_zone: str) -> tuple[ZoneInfo, str]:
@@ -350,8 +352,8 @@ def _zone_and_rest(text: str, time_zone: str) -> tuple[ZoneInfo, str]:
         return zone_of(time_zone), text
     named, _, rest = text.removeprefix(prefix).partition(" ")
     if time_zone not in ("", "UTC", named):
-        told = (
+        stated = (
             f"the schedule names time zone {named}, and timeZone names {time_zone}; name only one"
         )
-        raise InvalidSchedule(told)
+        raise InvalidSchedule(stated)
     return zone_of(named), rest.strip()

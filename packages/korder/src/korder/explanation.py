@@ -42,8 +42,8 @@ def shortened(rows: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
 
 def amounts(some: Resources) -> str:
     """Resources in a sentence, such as `cpu 500m, memory 1Gi`."""
-    told = resources.render(some)
-    return ", ".join(f"{name} {told[name]}" for name in sorted(told)) or "nothing"
+    stated = resources.render(some)
+    return ", ".join(f"{name} {stated[name]}" for name in sorted(stated)) or "nothing"
 
 
 def pairs(some: Mapping[str, str]) -> str:

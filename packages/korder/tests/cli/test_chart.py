@@ -25,12 +25,12 @@ def a_story() -> Timeline:
     history.after(300).web(1, "node-1")
     history.after(600).deployment("farm", 1)
     history.pod("farm-1", ("ReplicaSet", "farm-1"), why=NO_ROOM)
-    told: Timeline = history.told()
-    return told
+    stated: Timeline = history.stated()
+    return stated
 
 
-def shown(told: Timeline, width: int = chart.WIDTH) -> list[str]:
-    return [line.plain for line in chart.lines(told, width)]
+def shown(stated: Timeline, width: int = chart.WIDTH) -> list[str]:
+    return [line.plain for line in chart.lines(stated, width)]
 
 
 def test_bars_say_without_colours_what_state_a_workload_was_in() -> None:
@@ -52,7 +52,7 @@ def test_a_short_trouble_is_not_lost_in_a_narrow_picture() -> None:
     history.web(1, "node-1")
     history.after(40_000).pod("web-1", ("ReplicaSet", "web-1"), "node-1", "Unknown")
     history.after(300).web(1, "node-1")
-    assert "░" in shown(history.told())[1]
+    assert "░" in shown(history.stated())[1]
 
 
 def test_how_full_the_cluster_was_is_told_in_numbers_and_as_a_curve() -> None:
@@ -84,7 +84,7 @@ def test_nothing_is_wider_than_the_terminal(width: int) -> None:
     history.deployment("a-name-that-is-longer-than-any-terminal-would-like-it-to-be", 1)
     history.deployment("web", 100)
     history.web(1, why="because " * 40)
-    assert max(map(len, shown(history.told(), max(width, 70)))) <= max(width, 70)
+    assert max(map(len, shown(history.stated(), max(width, 70)))) <= max(width, 70)
 
 
 def test_a_long_story_is_cut_in_the_middle() -> None:
@@ -93,7 +93,7 @@ def test_a_long_story_is_cut_in_the_middle() -> None:
     for _ in range(100):
         history.after(100).node("node-1", cordoned=True)
         history.after(100).node("node-1")
-    lines = shown(history.told())
+    lines = shown(history.stated())
     assert "… 161 more …" in lines
     assert sum("cordoned" in line for line in lines) == chart.MOST_LINES - 1
 
@@ -104,7 +104,7 @@ def test_of_many_workloads_those_in_trouble_are_shown() -> None:
         history.deployment(f"quiet{number}", 0)
     history.deployment("web", 1)
     history.web(1, why=NO_ROOM)
-    lines = shown(history.told())
+    lines = shown(history.stated())
     assert any("default/web" in line for line in lines)
     assert "and 11 more workloads" in lines
 
@@ -113,11 +113,11 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     history = History(WEB)
     history.deployment("web", 1)
     history.web(1, why="\x1b[31mred\x07")
-    assert all(line.isprintable() or not line for line in shown(history.told()))
+    assert all(line.isprintable() or not line for line in shown(history.stated()))
 
 
 def test_a_broken_invariant_is_told_alone_because_what_comes_later_was_not_played() -> None:
     history = History(WEB, FARM)
     seen = Violation(at=history.end, invariant="no-overbooking", text="node-1 is full")
-    told = history.chronicle.tell(history.end, [seen])
-    assert shown(told)[-2:] == ["", "not kept: The run broke no-overbooking: node-1 is full"]
+    stated = history.chronicle.tell(history.end, [seen])
+    assert shown(stated)[-2:] == ["", "not kept: The run broke no-overbooking: node-1 is full"]

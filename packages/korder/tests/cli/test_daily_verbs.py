@@ -209,11 +209,11 @@ metadata: {name: car}
     ],
 )
 def test_mistakes_in_manifests_are_told_with_their_place(
-    here: Korder, text: str, told: str
+    here: Korder, text: str, stated: str
 ) -> None:
     done = here("apply", "-f", "-", stdin=text)
     assert done.returncode == 1
-    assert told in done.stderr
+    assert stated in done.stderr
     assert "standard input" in done.stderr or "-: " in done.stderr
 
 

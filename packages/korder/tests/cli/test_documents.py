@@ -56,12 +56,12 @@ def test_every_target_in_the_documents_is_in_the_makefile() -> None:
 
 def test_the_table_of_flags_is_that_of_the_command() -> None:
     text = (TREE / "docs/embedded.md").read_text()
-    told = re.findall(r"^\| `(--[a-z-]+)(?: ([^`]+))?` \|", text, re.MULTILINE)
+    stated = re.findall(r"^\| `(--[a-z-]+)(?: ([^`]+))?` \|", text, re.MULTILINE)
     options = [o for o in the_command("up").commands["up"].params if isinstance(o, TyperOption)]
-    assert [flag for flag, _ in told] == [option.opts[0] for option in options]
+    assert [flag for flag, _ in stated] == [option.opts[0] for option in options]
     defaults = {option.opts[0]: option.default for option in options}
     for flag in ("--nodes", "--node-shape", "--port", "--log-format"):
-        assert dict(told)[flag] == str(defaults[flag])
+        assert dict(stated)[flag] == str(defaults[flag])
 
 
 def test_every_verb_is_told() -> None:
@@ -71,11 +71,11 @@ def test_every_verb_is_told() -> None:
 
 def test_the_table_of_flags_of_simulate_is_that_of_the_command() -> None:
     text = (TREE / "docs/simulation.md").read_text().partition("## The shape")[0]
-    told = set(re.findall(r"`(--[a-z-]+)", text))
+    stated = set(re.findall(r"`(--[a-z-]+)", text))
     options = [
         option
         for option in the_command("simulate").commands["simulate"].params
         if isinstance(option, TyperOption)
     ]
-    assert {option.opts[0] for option in options} <= told
-    assert told <= {option.opts[0] for option in options}
+    assert {option.opts[0] for option in options} <= stated
+    assert stated <= {option.opts[0] for option in options}

@@ -18,34 +18,34 @@ NOWHERE = "kube-node-lease"
 """A namespace that other tests leave alone."""
 
 
-def told(done: subprocess.CompletedProcess[str]) -> str:
+def stated(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def put(here: Korder, *built: Builder[Any]) -> None:
     text = yaml.safe_dump_all([each.json for each in built])
-    told(here("apply", "-f", "-", stdin=text))
+    stated(here("apply", "-f", "-", stdin=text))
 
 
 def test_a_pod_that_waits_is_told_why(here: Korder) -> None:
     pod = a_pod("waits").in_namespace(NOWHERE).requesting(cpu="1").gated_by(SCHEDULING_GATE)
     put(here, pod.annotated({"korder.dev/required": "true", "korder.dev/order": "none"}))
-    text = told(here("explain", "pod", "waits", "-n", NOWHERE))
+    text = stated(here("explain", "pod", "waits", "-n", NOWHERE))
     assert text.startswith(
         "Pod waits: It waits (NoTicket): There is no order kube-node-lease/none."
     )
     assert "  - It needs cpu 1." in text.splitlines()
-    told(here("delete", "pod/waits", "-n", NOWHERE))
+    stated(here("delete", "pod/waits", "-n", NOWHERE))
 
 
 def test_a_pod_that_went_without_a_ticket_is_told_what_its_event_said(here: Korder) -> None:
     pod = a_pod("went").in_namespace(NOWHERE).annotated({"korder.dev/order": "none"})
     put(here, pod)
     why = "FellBack: Scheduled without a ticket: There is no order kube-node-lease/none."
-    while why not in told(here("explain", "pod", "went", "-n", NOWHERE)):
+    while why not in stated(here("explain", "pod", "went", "-n", NOWHERE)):
         pass  # Events leave a little later.
-    told(here("delete", "pod/went", "-n", NOWHERE))
+    stated(here("delete", "pod/went", "-n", NOWHERE))
 
 
 def test_orders_and_tickets_in_one_question(here: Korder) -> None:
@@ -54,10 +54,10 @@ def test_orders_and_tickets_in_one_question(here: Korder) -> None:
         a_ticket("asked").in_namespace(NOWHERE).but({"spec": {"startTime": "2099-01-01T00:00:00Z"}})
     )
     put(here, order, later)
-    text = told(here("explain", "order/asked", "tkt/asked", "-n", NOWHERE))
+    text = stated(here("explain", "order/asked", "tkt/asked", "-n", NOWHERE))
     assert "Order asked: " in text
     assert "Ticket asked: It holds nothing yet" in text
-    told(here("delete", "order/asked", "ticket/asked", "-n", NOWHERE))
+    stated(here("delete", "order/asked", "ticket/asked", "-n", NOWHERE))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The shape of a real cluster as machines: what is free, for whom, and which nodes do not count."""
 
-from korder.cli.cluster_snapshot import Likeness, likeness
+from korder.cli.cluster_snapshot import ClusterSnapshot, likeness
 from kubeloop.objects.core import Node, Pod
 from kubeloop.objects.meta import JSON
 from kubeloop.objects.workloads import DEPLOYMENTS, REPLICA_SETS, Deployment, ReplicaSet
@@ -19,7 +19,9 @@ def web() -> tuple[Deployment, ReplicaSet]:
     return deployment, below.owned_by(DEPLOYMENTS, deployment).build()
 
 
-def taken(*nodes: Node, pods: tuple[Pod, ...] = (), played: tuple[Name, ...] = ()) -> Likeness:
+def taken(
+    *nodes: Node, pods: tuple[Pod, ...] = (), played: tuple[Name, ...] = ()
+) -> ClusterSnapshot:
     return likeness(nodes, pods, [web()[1]], played)
 
 

@@ -37,7 +37,7 @@ spec:
 """
 
 
-def told(done: subprocess.CompletedProcess[str]) -> Report:
+def stated(done: subprocess.CompletedProcess[str]) -> Report:
     return report.decode(done.stdout.encode())
 
 
@@ -54,7 +54,7 @@ def test_manifests_that_fit_are_kept(quick: Korder) -> None:
 def test_manifests_that_do_not_fit_are_told_with_the_reason(quick: Korder) -> None:
     done = quick("simulate", "-f", "-", *SHORT, "--node-shape", "cpu=1", "-o", "json", stdin=WEB)
     assert done.returncode == 1
-    (promise,) = told(done).timeline.promises
+    (promise,) = stated(done).timeline.promises
     assert promise.text == (
         "wants 3, has 2 since 00:00:00: 1 waits: 0/2 nodes are available: 2 Insufficient cpu"
     )
@@ -84,7 +84,7 @@ def test_a_recorded_run_can_be_played_again(quick: Korder, tmp_path: Path) -> No
         stdin=WEB,
     )
     assert first.returncode == 0, first.stderr
-    assert told(first).run.strikes > 0
+    assert stated(first).run.strikes > 0
     again = quick("simulate", "--replay", str(journal), "-ojson")
     assert again.stdout == first.stdout
     lines = journal.read_text().splitlines()
@@ -98,7 +98,7 @@ def test_a_recorded_run_can_be_played_again(quick: Korder, tmp_path: Path) -> No
 def test_a_span_of_real_time(quick: Korder) -> None:
     span = ("--from", "2026-03-29T00:30:00+01:00", "--to", "2026-03-29T00:00:00Z")
     done = quick("simulate", "-f", "-", "--nodes", "2", *span, "-ojson", stdin=WEB)
-    timeline = told(done).timeline
+    timeline = stated(done).timeline
     assert timeline.start.isoformat() == "2026-03-28T23:30:00+00:00"
     assert (timeline.end - timeline.start).total_seconds() == 1800
     assert timeline.workloads[0].wanted_at >= timeline.start
@@ -106,16 +106,16 @@ def test_a_span_of_real_time(quick: Korder) -> None:
 
 def test_now_is_written_out_in_the_command_that_plays_it_again(quick: Korder) -> None:
     done = quick("simulate", "-f", "-", *SHORT, "--from", "now", "-ojson", stdin=WEB)
-    command = told(done).run.command
+    command = stated(done).run.command
     assert " now" not in command
-    assert f"--from {told(done).timeline.start:%Y-%m-%dT%H:%M:%SZ}" in command
+    assert f"--from {stated(done).timeline.start:%Y-%m-%dT%H:%M:%SZ}" in command
 
 
 @pytest.mark.enable_socket
 def test_the_shape_of_a_cluster_that_runs(here: Korder) -> None:
     done = here("simulate", "-f", "-", "--like-cluster", "--for", "10m", "-ojson", stdin=WEB)
     assert done.returncode == 0, done.stderr
-    assert told(done).run.nodes == 2
+    assert stated(done).run.nodes == 2
 
 
 @pytest.mark.parametrize(
@@ -128,12 +128,12 @@ def test_the_shape_of_a_cluster_that_runs(here: Korder) -> None:
 def test_jobs_take_as_long_as_is_said(quick: Korder, takes: str, code: int, text: str) -> None:
     done = quick("simulate", "-f", "-", *SHORT, "--jobs-take", takes, "-ojson", stdin=JOB)
     assert done.returncode == code, done.stderr
-    assert told(done).timeline.promises[0].text == text
+    assert stated(done).timeline.promises[0].text == text
 
 
 def test_made_up_users_promise_nothing_but_that_the_cluster_is_sound(quick: Korder) -> None:
     done = quick("simulate", "--workload", "10", *LONGER, "--faults", "2%", "-ojson")
     assert done.returncode == 0, done.stderr
-    timeline = told(done).timeline
+    timeline = stated(done).timeline
     assert timeline.verdict == "Nothing was promised, and no invariant was broken."
     assert sum(each.pods.started for each in timeline.workloads) > 5

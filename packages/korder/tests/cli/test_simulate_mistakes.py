@@ -103,10 +103,10 @@ def sentence(done: subprocess.CompletedProcess[str]) -> str:
     ],
 )
 def test_flags_that_cannot_be_meant(
-    quick: Korder, tmp_path: Path, flags: list[str], told: str
+    quick: Korder, tmp_path: Path, flags: list[str], stated: str
 ) -> None:
     (tmp_path / "pod.yaml").write_text(POD)
-    assert told in sentence(quick("simulate", "-f", str(tmp_path / "pod.yaml"), *flags))
+    assert stated in sentence(quick("simulate", "-f", str(tmp_path / "pod.yaml"), *flags))
 
 
 @pytest.mark.parametrize(
@@ -135,13 +135,13 @@ def test_flags_that_cannot_be_meant(
     ],
 )
 def test_manifests_that_no_server_takes(
-    quick: Korder, tmp_path: Path, text: str, told: str
+    quick: Korder, tmp_path: Path, text: str, stated: str
 ) -> None:
     file = tmp_path / "all.yaml"
     file.write_text(text)
     done = quick("simulate", "-f", str(file))
-    assert told in sentence(done)
-    assert "makes pods" in told or str(file) in done.stderr
+    assert stated in sentence(done)
+    assert "makes pods" in stated or str(file) in done.stderr
 
 
 def test_every_bad_document_is_told_with_its_place(quick: Korder, tmp_path: Path) -> None:
@@ -167,14 +167,14 @@ def test_a_folder_without_manifests(quick: Korder, tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_is_not_there(quick: Korder) -> None:
-    told = sentence(quick("simulate", "-f", "-", "--like-cluster", stdin=POD))
-    assert "no cluster is known" in told
+    stated = sentence(quick("simulate", "-f", "-", "--like-cluster", stdin=POD))
+    assert "no cluster is known" in stated
 
 
 def test_a_replay_of_something_else(quick: Korder, tmp_path: Path) -> None:
     (tmp_path / "x").write_text("hello\n")
-    told = sentence(quick("simulate", "--replay", str(tmp_path / "x")))
-    assert "was not written by `korder simulate --journal`" in told
+    stated = sentence(quick("simulate", "--replay", str(tmp_path / "x")))
+    assert "was not written by `korder simulate --journal`" in stated
 
 
 def test_a_quota_is_stored_and_a_note_says_that_nothing_acts_on_it(quick: Korder) -> None:

@@ -72,8 +72,8 @@ SHORT = ("--for", "30m", "-o", "json")
 def test_orders_that_fit_are_kept_and_pods_get_their_tickets(quick: Korder) -> None:
     done = quick("simulate", "-f", "-", "--nodes", "2", *SHORT, stdin=f"{FRIDAY}---{SPARE}")
     assert (done.returncode, done.stderr) == (0, "")
-    told = report.decode(done.stdout.encode()).timeline
-    assert {each.name: each.text for each in told.promises} == {
+    stated = report.decode(done.stdout.encode()).timeline
+    assert {each.name: each.text for each in stated.promises} == {
         "friday": "wants no tickets",
         "spare": "has all 4 tickets held",
         "web": "has all 2 pods running",
@@ -84,14 +84,14 @@ def test_a_friday_that_does_not_fit_is_told_with_since_when_and_why(quick: Korde
     node = ("--nodes", "1", "--node-shape", "cpu=5")
     done = quick("simulate", "-f", "-", *node, *SHORT, stdin=FRIDAY)
     assert done.returncode == 1
-    told = report.decode(done.stdout.encode()).timeline
-    (promise,) = told.promises
+    stated = report.decode(done.stdout.encode()).timeline
+    (promise,) = stated.promises
     assert promise.text == (
         "had a ticket that never held anything: 0/1 nodes are available: 1 Insufficient cpu"
     )
-    (missing,) = [each for each in told.happenings if each.bad]
+    (missing,) = [each for each in stated.happenings if each.bad]
     assert missing.text.startswith("3 tickets wanted, 1 of 3 tickets missing for 20m: 0/1 nodes")
-    assert told.workloads[0].complete_at is None
+    assert stated.workloads[0].complete_at is None
 
 
 @pytest.mark.parametrize("manifest", [TRAINING, TRAINING.replace("  minAvailable: 8\n", "")])
@@ -100,10 +100,10 @@ def test_an_order_that_never_gets_all_its_tickets_is_never_complete(
 ) -> None:
     done = quick("simulate", "-f", "-", "--nodes", "1", *SHORT, stdin=manifest)
     assert done.returncode == 1
-    told = report.decode(done.stdout.encode()).timeline
-    (training,) = told.workloads
+    stated = report.decode(done.stdout.encode()).timeline
+    (training,) = stated.workloads
     assert (training.complete_at, training.wanted, training.running) == (None, 8, 4)
-    (text,) = [each.text for each in told.happenings if each.kind == "Order"]
+    (text,) = [each.text for each in stated.happenings if each.kind == "Order"]
     assert text == (
         "8 tickets wanted, 4 of 8 still missing at the end: "
         "0/1 nodes are available: 1 Insufficient cpu"
@@ -124,11 +124,11 @@ def test_every_window_is_complete_only_with_all_its_tickets(quick: Korder) -> No
     """Also at its start, when the tickets that held room ahead of it become due one after the other."""
     done = quick("simulate", "-f", "-", "--nodes", "1", *SHORT, stdin=FRIDAY)
     assert (done.returncode, done.stderr) == (0, "")
-    told = report.decode(done.stdout.encode()).timeline
-    assert [each.text for each in told.happenings if each.kind == "Order"] == [
+    stated = report.decode(done.stdout.encode()).timeline
+    assert [each.text for each in stated.happenings if each.kind == "Order"] == [
         "3 tickets wanted, all held after less than a second"
     ]
-    (friday,) = told.workloads
+    (friday,) = stated.workloads
     assert friday.started_at is not None
     assert friday.complete_at is not None
     assert friday.complete_at > friday.started_at
@@ -138,10 +138,10 @@ def test_a_pool_that_is_empty_between_its_terms_is_not_kept(quick: Korder) -> No
     """Its duration is shorter than the time between two firings."""
     done = quick("simulate", "-f", "-", "--for", "3h10m", "-o", "json", stdin=POOL)
     assert (done.returncode, done.stderr) == (1, "")
-    told = report.decode(done.stdout.encode()).timeline
-    (promise,) = told.promises
+    stated = report.decode(done.stdout.encode()).timeline
+    (promise,) = stated.promises
     assert promise.text.startswith("had 2 of 2 tickets missing for 149m since 00:30:01: ")
-    assert [each.text.partition(":")[0] for each in told.happenings if each.bad] == [
+    assert [each.text.partition(":")[0] for each in stated.happenings if each.bad] == [
         "2 of 2 tickets missing for 149m"
     ]
 
@@ -169,10 +169,10 @@ def test_an_order_of_all_or_nothing_that_a_quota_cuts_short_is_not_kept(quick: K
     """It says that it is closed, and of the quota only that it makes no progress."""
     done = quick("simulate", "-f", "-", "--nodes", "2", *SHORT, stdin=f"{QUOTA}---{TRAINING}")
     assert done.returncode == 1
-    told = report.decode(done.stdout.encode()).timeline
-    assert told.workloads[0].complete_at is None
-    assert told.promises[0].text.startswith("wants 8, has 2 since ")
-    assert told.promises[0].text.endswith("quota limit: tickets used 2 of 2, requested 1")
+    stated = report.decode(done.stdout.encode()).timeline
+    assert stated.workloads[0].complete_at is None
+    assert stated.promises[0].text.startswith("wants 8, has 2 since ")
+    assert stated.promises[0].text.endswith("quota limit: tickets used 2 of 2, requested 1")
 
 
 def test_a_friday_that_a_quota_cuts_short_is_told_after_it_is_over(quick: Korder) -> None:
@@ -196,6 +196,6 @@ def test_everything_that_the_tasks_show_comes_true(quick: Korder) -> None:
     page = (Path(__file__).parents[4] / "docs" / "tasks.md").read_text()
     shown = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     done = quick("simulate", "-f", "-", "--nodes", "6", *SHORT, stdin="---\n".join(shown))
-    told = report.decode(done.stdout.encode()).timeline
+    stated = report.decode(done.stdout.encode()).timeline
     promises = [each for each in shown if "kind: Quota" not in each]
-    assert (done.returncode, told.verdict) == (0, f"All {len(promises)} promises were kept.")
+    assert (done.returncode, stated.verdict) == (0, f"All {len(promises)} promises were kept.")

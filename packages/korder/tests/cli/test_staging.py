@@ -73,7 +73,12 @@ def test_a_quota_counts_only_where_somebody_books() -> None:
 
 def test_korder_itself_is_there_only_if_somebody_books_or_asks() -> None:
     asks = POD.replace("{name: one}", "{name: one, annotations: {korder.dev/required: 'true'}}")
-    assert [staged(each).books for each in (POD, QUOTA, ORDER, asks)] == [False, False, True, True]
+    assert [staged(each).order_pools for each in (POD, QUOTA, ORDER, asks)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
     assert "PriorityClass" in {each.kind for each in staged(ORDER).before}
 
 
@@ -97,6 +102,6 @@ def test_machines_come_first_and_users_wait_for_the_start() -> None:
     users = [Step(1.0, Apply({"kind": "Namespace"})), Step(5.0, Delete("v1", "Pod", "x"))]
     script = scripts.script(staged(POD, CONFIG), machines, users)
     assert [step.at for step in script] == [0.0, 1.0, 1.0, 30.0, 30.0, 35.0]
-    first = script[0].deed
+    first = script[0].action
     assert isinstance(first, AddNode)
     assert (first.name, first.labels, first.capacity["pods"]) == ("node-1", {"zone": "a"}, "110")

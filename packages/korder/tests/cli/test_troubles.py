@@ -41,13 +41,13 @@ def one_sentence(done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.mark.parametrize("verb", ["manager", "install"])
 def test_a_file_that_is_not_there(korder: Korder, tmp_path: Path, verb: str) -> None:
-    told = one_sentence(korder(verb, "--kubeconfig", str(tmp_path / "nothing")))
-    assert str(tmp_path / "nothing") in told
+    stated = one_sentence(korder(verb, "--kubeconfig", str(tmp_path / "nothing")))
+    assert str(tmp_path / "nothing") in stated
 
 
 def test_no_configuration_at_all(korder: Korder) -> None:
-    told = one_sentence(korder("manager"))
-    assert "KUBECONFIG" in told
+    stated = one_sentence(korder("manager"))
+    assert "KUBECONFIG" in stated
 
 
 def test_a_file_that_is_not_yaml(korder: Korder, tmp_path: Path) -> None:
@@ -58,9 +58,9 @@ def test_a_file_that_is_not_yaml(korder: Korder, tmp_path: Path) -> None:
 
 def test_a_context_that_is_not_there(korder: Korder, tmp_path: Path) -> None:
     config = a_kubeconfig(tmp_path / "config", "https://127.0.0.1:1")
-    told = one_sentence(korder("manager", "--context", "prod", KUBECONFIG=config))
-    assert "prod" in told
-    assert "here" in told
+    stated = one_sentence(korder("manager", "--context", "prod", KUBECONFIG=config))
+    assert "prod" in stated
+    assert "here" in stated
 
 
 INTERRUPTED_IMPORT = """
@@ -84,9 +84,9 @@ def test_an_interrupt_while_modules_are_still_imported() -> None:
 def test_a_server_that_cannot_be_reached(korder: Korder, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     config = a_kubeconfig(tmp_path / "config", f"http://127.0.0.1:{port}")
-    told = one_sentence(korder("manager", "--kubeconfig", config))
-    assert "cannot reach the API server" in told
-    assert f"127.0.0.1:{port}" in told
+    stated = one_sentence(korder("manager", "--kubeconfig", config))
+    assert "cannot reach the API server" in stated
+    assert f"127.0.0.1:{port}" in stated
 
 
 @pytest.mark.parametrize("address", ["8080", "somewhere", ":http", ":99999"])
@@ -106,22 +106,22 @@ def test_an_unknown_verb(quick: Korder) -> None:
 def test_help_tells_of_every_verb_in_one_line(quick: Korder) -> None:
     done = quick("--help", COLUMNS="80")
     assert done.returncode == 0
-    told = done.stdout.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in told] == [*VERBS, "version"]
-    assert all(line.endswith(".") and not line.endswith("...") for line in told)
+    stated = done.stdout.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in stated] == [*VERBS, "version"]
+    assert all(line.endswith(".") and not line.endswith("...") for line in stated)
 
 
 def test_help_on_a_narrow_terminal_cuts_no_word(quick: Korder) -> None:
-    told = quick("get", "--help", COLUMNS="50").stdout
-    assert "--all-namespaces" in told
-    assert "…" not in told
-    assert max(map(len, told.splitlines())) <= 50
+    stated = quick("get", "--help", COLUMNS="50").stdout
+    assert "--all-namespaces" in stated
+    assert "…" not in stated
+    assert max(map(len, stated.splitlines())) <= 50
 
 
 def test_no_cluster_at_all(quick: Korder) -> None:
-    told = one_sentence(quick("get", "pods"))
-    assert "korder up" in told
-    assert "KUBECONFIG" in told
+    stated = one_sentence(quick("get", "pods"))
+    assert "korder up" in stated
+    assert "KUBECONFIG" in stated
 
 
 def test_a_cluster_that_was_stopped(quick: Korder, tmp_path: Path) -> None:
@@ -157,17 +157,17 @@ def test_kubectl_that_is_not_installed(korder: Korder, tmp_path: Path) -> None:
         pytest.param(["--port", "70000"], "--port", id="no port"),
     ],
 )
-def test_a_cluster_nobody_can_start(quick: Korder, flags: list[str], told: str) -> None:
+def test_a_cluster_nobody_can_start(quick: Korder, flags: list[str], stated: str) -> None:
     done = quick("up", *flags)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert told in done.stderr
+    assert stated in done.stderr
 
 
 def test_a_data_folder_that_is_a_file(korder: Korder, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    told = one_sentence(korder("up", "--data-dir", str(tmp_path / "file")))
-    assert "cannot hold a cluster: it is not a folder" in told
+    stated = one_sentence(korder("up", "--data-dir", str(tmp_path / "file")))
+    assert "cannot hold a cluster: it is not a folder" in stated
 
 
 def test_a_port_that_is_taken(korder: Korder) -> None:

@@ -58,10 +58,10 @@ def verdict(schema: structural.Structural, row: Any) -> list[fielderrors.Cause]:
 
 
 def names(row: Any, cause: fielderrors.Cause) -> bool:
-    told = cause.field == row.field or (
+    stated = cause.field == row.field or (
         cause.field == fielderrors.NO_FIELD and row.field in cause.message
     )
-    return told and row.says in cause.message
+    return stated and row.says in cause.message
 
 
 def test_every_mistake_is_refused_by_the_name_of_its_field(

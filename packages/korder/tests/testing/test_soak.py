@@ -57,17 +57,17 @@ def test_a_failure_is_told_with_the_smallest_run_that_fails_too(
     journal = tmp_path / "journal"
     flags = ["--suite", failing, "--seed", "1", "--hours", "0.01", "--shrink"]
     assert soak.main([*flags, "--journal", str(journal)]) == 1
-    told = capsys.readouterr().out
-    assert "no nodes: node-0 was made" in told
-    assert "1 steps, faults and crashes are left" in told
+    stated = capsys.readouterr().out
+    assert "no nodes: node-0 was made" in stated
+    assert "1 steps, faults and crashes are left" in stated
     assert "nodes = nodes node-0 " in journal.read_text()
 
 
 def test_a_failure_is_one_line_with_the_command_that_plays_it_again() -> None:
     done = Done(Task("rough", 7, 24.0), "no-overbooking: node-1\nis full")
-    told = str(done)
-    assert told.startswith("FAILED rough seed 7: no-overbooking: node-1 is full | ")
-    assert told.endswith("python -m korder.testing.soak --suite rough --seed 7 --hours 24")
+    stated = str(done)
+    assert stated.startswith("FAILED rough seed 7: no-overbooking: node-1 is full | ")
+    assert stated.endswith("python -m korder.testing.soak --suite rough --seed 7 --hours 24")
 
 
 def test_a_line_that_was_cut_off_is_a_task_that_is_not_done(tmp_path: Path) -> None:

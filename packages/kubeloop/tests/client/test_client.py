@@ -325,16 +325,16 @@ class TestLostPatch:
         self, script: Make, client: Make, answer: Make
     ) -> None:
         causes = [{"field": "metadata.uid", "message": "field is immutable"}]
-        told = {"kind": "Status", "reason": "Invalid", "details": {"causes": causes}}
+        stated = {"kind": "Status", "reason": "Invalid", "details": {"causes": causes}}
         with pytest.raises(errors.Conflict):
-            await client(script(answer(told, 422))).patch(PODS, KEY, {}, uid="u9")
+            await client(script(answer(stated, 422))).patch(PODS, KEY, {}, uid="u9")
 
     async def test_an_invalid_field_stays_invalid(
         self, script: Make, client: Make, answer: Make
     ) -> None:
-        told = {"kind": "Status", "reason": "Invalid", "details": {"causes": [{"field": "spec"}]}}
+        stated = {"kind": "Status", "reason": "Invalid", "details": {"causes": [{"field": "spec"}]}}
         with pytest.raises(errors.Invalid):
-            await client(script(answer(told, 422))).patch(PODS, KEY, {}, uid="u9")
+            await client(script(answer(stated, 422))).patch(PODS, KEY, {}, uid="u9")
 
 
 class TestJsonPatch:

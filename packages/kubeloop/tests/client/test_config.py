@@ -335,6 +335,6 @@ def test_whatever_is_wrong_ends_in_one_sentence(
             }
         )
     )
-    with pytest.raises(ConfigError, match=str(path)) as told:
+    with pytest.raises(ConfigError, match=str(path)) as stated:
         config.load(str(path))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(stated.value)

@@ -54,9 +54,9 @@ async def test_a_plugin_gets_its_variables_and_knows_what_it_is_asked() -> None:
         "seen = json.dumps([os.environ['REGION'], info['kind'], info['apiVersion'], info['spec']]);"
         "print(json.dumps({'apiVersion': info['apiVersion'], 'kind': 'ExecCredential', 'status': {'token': seen}}))"
     )
-    told = {"server": "https://api"}
-    found = await exec_plugin.run(program(code, env={"REGION": "north"}, cluster=told))
-    spec = {"interactive": False, "cluster": told}
+    stated = {"server": "https://api"}
+    found = await exec_plugin.run(program(code, env={"REGION": "north"}, cluster=stated))
+    spec = {"interactive": False, "cluster": stated}
     assert json.loads(found.token) == ["north", "ExecCredential", V1, spec]
 
 

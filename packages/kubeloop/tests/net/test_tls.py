@@ -133,7 +133,7 @@ async def test_a_connection_given_up_at_its_birth_ends_with_the_transport(
     with socket.create_server((HOST, 0)) as listener:
         transport = HttpTransport(f"https://{HOST}:{listener.getsockname()[1]}", tls=tls)
         async with asyncio.TaskGroup() as group:
-            told = group.create_task(asyncio.to_thread(hears_the_end, listener, pair, tmp_path))
+            stated = group.create_task(asyncio.to_thread(hears_the_end, listener, pair, tmp_path))
             request = group.create_task(transport.send(Request("GET", "/")))
 
             class GivenUp(ssl.SSLObject):
@@ -145,7 +145,7 @@ async def test_a_connection_given_up_at_its_birth_ends_with_the_transport(
             await asyncio.wait([request])
             await transport.close()
         assert request.cancelled()
-        assert told.result()
+        assert stated.result()
 
 
 def hears_the_end(listener: socket.socket, pair: Pair, folder: Path) -> bool:
@@ -173,8 +173,8 @@ async def test_the_server_name_may_differ_from_the_address(
     async with serving(pair, tmp_path) as port:
         with pytest.raises(Unreachable, match="localhost"):
             await greeting(port, plain, "localhost")
-        told = replace(plain, server_name="api.internal")
-        assert await greeting(port, told, "localhost") == b"unknown"
+        stated = replace(plain, server_name="api.internal")
+        assert await greeting(port, stated, "localhost") == b"unknown"
 
 
 @pytest.mark.enable_socket

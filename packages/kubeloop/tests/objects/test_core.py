@@ -213,12 +213,12 @@ def test_events_and_leases_are_read_with_their_microseconds() -> None:
         }
     }
 
-    told = codec.convert(event, core.Event)
+    stated = codec.convert(event, core.Event)
     held = codec.convert(lease, core.Lease)
 
-    assert told.event_time == NOON.replace(microsecond=1)
-    assert told.series == core.EventSeries(count=3, last_observed_time=NOON)
-    assert told.regarding == core.ObjectReference(kind="Ticket", name="t1", uid="u")
+    assert stated.event_time == NOON.replace(microsecond=1)
+    assert stated.series == core.EventSeries(count=3, last_observed_time=NOON)
+    assert stated.regarding == core.ObjectReference(kind="Ticket", name="t1", uid="u")
     assert held.spec.renew_time == NOON.replace(microsecond=500_000)
     assert held.spec.acquire_time is None
 

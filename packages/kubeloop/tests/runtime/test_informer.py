@@ -96,11 +96,11 @@ async def test_after_a_gap_it_lists_again_and_reports_the_differences(
         server.compact()
         await asyncio.sleep(300)
         assert set(values(informer)) == {"kept", "new"}
-        told = {
+        stated = {
             (change.old and change.old.metadata.name, change.new and change.new.metadata.name)
             for change in changes
         }
-        assert told == {("gone", None), (None, "new")}
+        assert stated == {("gone", None), (None, "new")}
 
 
 async def test_a_late_handler_hears_of_everything_that_is_there(
@@ -205,14 +205,14 @@ async def test_whatever_the_wire_does_the_store_ends_equal_to_the_server(seed: i
     ]
     transport.rules += [Rule(fault, watches, chance=0.4) for fault in (Fault.CUT, Fault.EXPIRED)]
     async with informed(transport) as informer:
-        picture: dict[str, str] = {}
+        snapshot: dict[str, str] = {}
 
         def note(change: Change[ConfigMap]) -> None:
             name = change.objects[0].metadata.name
             if change.new is None:
-                del picture[name]
+                del snapshot[name]
             else:
-                picture[name] = change.new.data["value"]
+                snapshot[name] = change.new.data["value"]
 
         informer.on_change(note)
         names = [f"n{i}" for i in range(20)]
@@ -236,5 +236,5 @@ async def test_whatever_the_wire_does_the_store_ends_equal_to_the_server(seed: i
             obj["metadata"]["name"]: obj["data"]["value"] for obj in server.objects.values()
         }  # type: ignore[index, call-overload]
         assert values(informer) == expected
-        assert picture == expected
+        assert snapshot == expected
         assert sum(transport.hits.values()) > 10

@@ -122,24 +122,24 @@ async def test_a_cancellation_inside_a_turn_is_a_failure_and_not_the_end_of_a_wo
     server: MemoryServer,
 ) -> None:
     manager = a_manager(server.connect())
-    turns: list[str] = []
+    locks: list[str] = []
 
-    async def turn(key: Key, _: datetime) -> Plan:
-        turns.append(key.name)
-        if key.name == "bad" and turns.count("bad") < 5:
+    async def reconcile(key: Key, _: datetime) -> Plan:
+        locks.append(key.name)
+        if key.name == "bad" and locks.count("bad") < 5:
             foreign = asyncio.get_running_loop().create_future()
             foreign.cancel()
             await foreign
         return NOTHING
 
-    controller = manager.controller("test", turn, workers=1)
+    controller = manager.controller("test", reconcile, workers=1)
     async with running(manager):
         await asyncio.sleep(1)
         controller.queue.add(Key("ns", "bad"))
         await asyncio.sleep(60)
         controller.queue.add(Key("ns", "good"))
         await asyncio.sleep(60)
-        assert turns == ["bad"] * 5 + ["good"]
+        assert locks == ["bad"] * 5 + ["good"]
 
 
 async def test_a_turn_that_was_held_back_is_taken_when_the_authority_is_back(
@@ -173,11 +173,11 @@ async def test_a_conflict_on_a_delete_does_not_hide_an_object_that_lives(
     manager = a_manager(wire)
     informer = manager.informers.of(CONFIG_MAPS)
 
-    def turn(key: Key, _: datetime) -> Plan:
+    def reconcile(key: Key, _: datetime) -> Plan:
         found = informer.reader.get(key)
         return Plan().then(Delete(CONFIG_MAPS, key, found.metadata.uid)) if found else NOTHING
 
-    manager.controller("test", turn).follow(informer)
+    manager.controller("test", reconcile).follow(informer)
     async with running(manager):
         await asyncio.sleep(60)
         assert server.objects == {}

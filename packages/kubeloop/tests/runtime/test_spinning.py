@@ -38,7 +38,7 @@ class Bench:
         )
         self.maps = self.manager.informers.of(CONFIG_MAPS)
         self.pods = self.manager.informers.of(PODS)
-        self.turns = 0
+        self.locks = 0
         meta = {"name": KEY.name, "namespace": KEY.namespace}
         self.server.create(MAPS, {"metadata": {**meta}, "data": {"n": "0"}})
         self.server.create(OTHERS, {"metadata": {**meta}, "spec": {"containers": []}})
@@ -47,7 +47,7 @@ class Bench:
         """Adds the controller under test."""
 
         def counted(key: Key, now: datetime) -> Plan | Awaitable[Plan]:
-            self.turns += 1
+            self.locks += 1
             return reconcile(key, now)
 
         self.spinning = self.manager.controller("spinning", counted, workers=workers)
@@ -85,11 +85,11 @@ def counted_up(bench: Bench, key: Key) -> Plan:
 
 
 def a_time_that_has_come(_: Bench) -> Reconcile:
-    return lambda _, now: Plan().wake(now)
+    return lambda _, now: Plan().requeue(now)
 
 
 def a_time_that_comes_in_a_millisecond(_: Bench) -> Reconcile:
-    return lambda _, now: Plan().wake(now + timedelta(milliseconds=1))
+    return lambda _, now: Plan().requeue(now + timedelta(milliseconds=1))
 
 
 def adding_itself(bench: Bench) -> Reconcile:
@@ -145,14 +145,14 @@ async def test_a_controller_that_spins_slows_down_while_others_go_on_and_the_lea
     bench.manager.controller("other", other).follow(bench.pods)
     async with bench.running():
         await asyncio.sleep(60)
-        before, seen[:] = bench.turns, []
+        before, seen[:] = bench.locks, []
         for second in range(60):
             changed = bench.clock.now()
             bench.server.merge(f"{OTHERS}/{KEY.name}", {"spec": {"round": second}})
             await asyncio.sleep(1)
             assert (seen.pop() - changed).total_seconds() < 0.1
             assert bench.manager.leading
-        spun = bench.turns - before
+        spun = bench.locks - before
     keys = 2 if spin is two_keys_that_add_each_other else 1
     assert spun <= 61 * keys * (1 if keys == 1 else FREE_REPEATS)
     lag = bench.manager.metrics.registry.get_sample_value("korder_event_loop_lag_seconds_sum")
@@ -216,7 +216,7 @@ async def test_a_change_from_outside_does_not_wait_for_the_pause(bench: Bench) -
 
     def reconcile(_: Key, now: datetime) -> Plan:
         looked.append(now)
-        return Plan().wake(now)
+        return Plan().requeue(now)
 
     bench.control(reconcile)
     async with bench.running():
@@ -229,34 +229,34 @@ async def test_a_change_from_outside_does_not_wait_for_the_pause(bench: Bench) -
 
 async def test_a_key_that_has_rested_starts_over(bench: Bench) -> None:
     spin = True
-    bench.control(lambda _, now: Plan().wake(now) if spin else NOTHING)
+    bench.control(lambda _, now: Plan().requeue(now) if spin else NOTHING)
     async with bench.running():
         await asyncio.sleep(60)
         spin = False
         await asyncio.sleep(60)
-        before, pauses = bench.turns, bench.paused()
+        before, pauses = bench.locks, bench.paused()
         spin = True
         bench.server.merge(f"{MAPS}/{KEY.name}", {"data": {"n": "9"}})
         await asyncio.sleep(0.004)
-        assert bench.turns - before == FREE_REPEATS + 1
+        assert bench.locks - before == FREE_REPEATS + 1
         assert bench.paused() - pauses == 1
 
 
 async def test_a_key_that_looks_again_every_few_milliseconds_is_not_paused(bench: Bench) -> None:
     async def reconcile(_: Key, now: datetime) -> Plan:
         await asyncio.sleep(0.001)
-        return Plan().wake(now + timedelta(milliseconds=20))
+        return Plan().requeue(now + timedelta(milliseconds=20))
 
     bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(60)
-    assert bench.turns > 1_000
+    assert bench.locks > 1_000
     assert bench.paused() == 0
 
 
 async def test_the_log_names_a_key_without_rest_once_in_a_series(bench: Bench) -> None:
     spin = True
-    bench.control(lambda _, now: Plan().wake(now) if spin else NOTHING)
+    bench.control(lambda _, now: Plan().requeue(now) if spin else NOTHING)
     with capture_logs() as lines:
         async with bench.running():
             await asyncio.sleep(60)
@@ -265,8 +265,8 @@ async def test_the_log_names_a_key_without_rest_once_in_a_series(bench: Bench) -
             spin = True
             bench.server.merge(f"{MAPS}/{KEY.name}", {"data": {"n": "9"}})
             await asyncio.sleep(60)
-    told = [line for line in lines if line["event"] == "key requeued without rest"]
-    assert [(line["controller"], line["key"]) for line in told] == [("spinning", str(KEY))] * 2
+    stated = [line for line in lines if line["event"] == "key requeued without rest"]
+    assert [(line["controller"], line["key"]) for line in stated] == [("spinning", str(KEY))] * 2
 
 
 def blocking(seconds: float) -> None:

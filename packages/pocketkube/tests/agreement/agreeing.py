@@ -69,18 +69,18 @@ class Ours:
         if made["kind"] == "Pod":
             admitted(made)
         self.strategy.before_create(made)
-        return made, told(self.strategy.check_create(made))
+        return made, stated(self.strategy.check_create(made))
 
     def update(self, obj: Object, old: Object) -> tuple[Object, Causes]:
         made = self._completed(obj, old["metadata"]["namespace"])
         self.strategy.before_update(made, old)
-        return made, told(self.strategy.check_update(made, old))
+        return made, stated(self.strategy.check_update(made, old))
 
     def status(self, obj: Object, old: Object) -> tuple[Object, Causes]:
         made = self._completed(obj, old["metadata"]["namespace"])
         self.strategy.before_status(made, old)
-        return made, told(self.strategy.check_status(made, old))
+        return made, stated(self.strategy.check_status(made, old))
 
 
-def told(causes: Any) -> Causes:
+def stated(causes: Any) -> Causes:
     return sorted((c.reason, c.field, c.message) for c in causes)

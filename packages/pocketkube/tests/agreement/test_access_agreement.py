@@ -22,7 +22,7 @@ from kubeloop.net.tls import RotatingTls
 from kubeloop.runtime.clock import Clock
 from kubeloop.testing.controlplane import ControlPlane
 from pocketkube.apiserver.access import policy
-from pocketkube.apiserver.access.access_check import Door, Settings
+from pocketkube.apiserver.access.access_check import AccessCheck, Settings
 from pocketkube.apiserver.access.action import Action
 from pocketkube.apiserver.access.tokens import make_key
 from pocketkube.apiserver.access.user import MASTERS, User
@@ -75,7 +75,7 @@ class Both:
         listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
         await self._plane.kubectl("apply", "-f", "-", input=json.dumps(listed))
 
-    async def open(self, namespace: str) -> Door:
+    async def open(self, namespace: str) -> AccessCheck:
         """Waits until the real server knows what was applied, takes it over, and opens our door on it."""
         last = a_binding(f"{namespace}-last", "ClusterRole/cluster-admin", namespace, "last-comer")
         await self.apply(last)
@@ -98,7 +98,7 @@ class Both:
         )
         self.issuer = issued["spec"]["audiences"][0]
         settings = Settings(make_key(random.Random(1).randbytes), {"admin": ADMIN}, self.issuer)
-        return Door(View(self._storage), settings, self._clock.now, random.Random(2))
+        return AccessCheck(View(self._storage), settings, self._clock.now, random.Random(2))
 
 
 @pytest.fixture
@@ -128,11 +128,11 @@ def a_binding(name: str, role: str, namespace: str, *users: str) -> Object:
     }
 
 
-def entered(door: Door, action: Action, **headers: str) -> Object:
+def entered(access_checker: AccessCheck, action: Action, **headers: str) -> Object:
     """How our door refuses; nothing if it does not."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     try:
-        door.enter({"Authorization": "Bearer admin"} | sent, action)
+        access_checker.enter({"Authorization": "Bearer admin"} | sent, action)
     except Refused as refused:
         return status(refused)
     return {}
@@ -148,11 +148,11 @@ def listed(wrong: list[tuple[object, ...]]) -> str:
     return "\n\n".join("\n".join(map(str, each)) for each in wrong)
 
 
-def without_order(told: Object) -> Object:
+def without_order(stated: Object) -> Object:
     """Errors in one message come in the order of names here and by chance there."""
-    if "message" in told:
-        told = {**told, "message": sorted(re.split(r"[\[\],:;\n] *", told["message"]))}
-    return told
+    if "message" in stated:
+        stated = {**stated, "message": sorted(re.split(r"[\[\],:;\n] *", stated["message"]))}
+    return stated
 
 
 async def test_every_cluster_has_the_same_roles(both: Both) -> None:
@@ -196,7 +196,7 @@ async def test_the_same_people_may_do_the_same(both: Both, namespace: str) -> No
         a_binding("vain", "Role/gone", namespace, "alice", "carl"),
         a_binding("vainer", "ClusterRole/lost", namespace, "carl"),
     )
-    door = await both.open(namespace)
+    access_checker = await both.open(namespace)
     rng = random.Random(7)
     users = [
         "alice",
@@ -254,16 +254,16 @@ async def test_the_same_people_may_do_the_same(both: Both, namespace: str) -> No
         else:
             spec["resourceAttributes"] = attributes
         _, theirs = await both.ask("POST", f"{AUTHORIZATION}/subjectaccessreviews", {"spec": spec})
-        mine = door.answer("subjectaccessreviews", "", {"spec": spec}, ADMIN)["status"]
+        mine = access_checker.answer("subjectaccessreviews", "", {"spec": spec}, ADMIN)["status"]
         if _verdict(mine) != _verdict(theirs["status"]):
             wrong.append((spec, theirs["status"], mine))
     assert not wrong, listed(wrong)
 
 
-def _verdict(told: Object) -> tuple[object, ...]:
+def _verdict(stated: Object) -> tuple[object, ...]:
     """Of several bindings that allow it a server names any; of several problems it tells all, in any order."""
-    reason = told.get("reason", "")
-    if told["allowed"]:
+    reason = stated.get("reason", "")
+    if stated["allowed"]:
         return True, bool(reason)
     return False, sorted(reason.removeprefix("RBAC: ").strip("[]").split(", "))
 
@@ -273,7 +273,7 @@ async def test_who_may_not_hears_the_same(both: Both, namespace: str) -> None:
         a_binding("vain", "Role/gone", namespace, "carl"),
         a_binding("vainer", "ClusterRole/lost", namespace, "carl"),
     )
-    door = await both.open(namespace)
+    access_checker = await both.open(namespace)
     wrong = []
     for (method, path, action), person in product(CASES["REQUESTS"], CASES["PERSONS"]):
         filled = action._replace(
@@ -281,7 +281,7 @@ async def test_who_may_not_hears_the_same(both: Both, namespace: str) -> None:
             name=action.name.replace("{ns}", namespace),
         )
         code, theirs = await both.ask(method, path.replace("{ns}", namespace), **person)
-        mine = entered(door, filled, **person)
+        mine = entered(access_checker, filled, **person)
         theirs = theirs if code in (400, 401, 403) else {}
         if without_order(mine) != without_order(theirs):
             wrong.append((method, path, person, theirs, mine))
@@ -313,12 +313,12 @@ async def test_impersonation_is_allowed_alike(both: Both, namespace: str) -> Non
         a_binding(marked, f"ClusterRole/{marked}", "", actor),
     )
     try:
-        door = await both.open(namespace)
+        access_checker = await both.open(namespace)
         path = f"/api/v1/namespaces/{namespace}"
         _, issued = await both.ask("POST", f"{path}/serviceaccounts/actor/token", {"spec": {}})
         theirs_token, mine_token = (
             issued["status"]["token"],
-            door.issue(namespace, "actor", {})["status"]["token"],
+            access_checker.issue(namespace, "actor", {})["status"]["token"],
         )
         wrong = []
         for user, more, resource in product(
@@ -337,7 +337,7 @@ async def test_impersonation_is_allowed_alike(both: Both, namespace: str) -> Non
                 "GET", f"{path}/{resource}", Authorization=f"Bearer {theirs_token}", **person
             )
             mine = entered(
-                door,
+                access_checker,
                 Action("list", "", resource, "", namespace),
                 Authorization=f"Bearer {mine_token}",
                 **person,
@@ -369,13 +369,13 @@ async def test_tokens_are_issued_alike(both: Both, namespace: str) -> None:
         a_pod("p", namespace, "default"),
         a_pod("other", namespace, "other"),
     )
-    door = await both.open(namespace)
+    access_checker = await both.open(namespace)
     wrong = []
     for request, name in product(CASES["TOKEN_REQUESTS"], ("default", "gone")):
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         _, theirs = await both.ask("POST", path, request)
         try:
-            mine = door.issue(namespace, name, request)
+            mine = access_checker.issue(namespace, name, request)
         except Refused as refused:
             mine = status(refused)
         if _comparable(mine) != _comparable(theirs):
@@ -408,7 +408,7 @@ def _comparable(answer: Object) -> Object:
     ids=["the administrator", "somebody"],
 )
 async def test_reviews_are_answered_alike(both: Both, namespace: str, person: User) -> None:
-    door = await both.open(namespace)
+    access_checker = await both.open(namespace)
     wrong = []
     headers = {"Impersonate_User": person.name, "Impersonate_Uid": person.uid}
     if person is not ADMIN:
@@ -425,7 +425,7 @@ async def test_reviews_are_answered_alike(both: Both, namespace: str, person: Us
         if theirs.get("reason") == "Forbidden":
             continue
         try:
-            mine = door.answer(plural, namespace if place else "", filled, person)
+            mine = access_checker.answer(plural, namespace if place else "", filled, person)
         except Refused as refused:
             mine = status(refused)
         if _judged(mine) != _judged(theirs):
@@ -437,15 +437,15 @@ def _judged(answer: Object) -> object:
     """The answer without what the way of a create adds; lists of rules come in any order."""
     if answer.get("kind") == "Status":
         return answer
-    told = dict(answer["status"])
+    stated = dict(answer["status"])
     for member in ("resourceRules", "nonResourceRules"):
-        if member in told:
-            told[member] = sorted(map(json.dumps, told[member]))
-    if "allowed" in told:
-        told["verdict"] = _verdict(
-            {"allowed": told.pop("allowed"), "reason": told.pop("reason", "")}
+        if member in stated:
+            stated[member] = sorted(map(json.dumps, stated[member]))
+    if "allowed" in stated:
+        stated["verdict"] = _verdict(
+            {"allowed": stated.pop("allowed"), "reason": stated.pop("reason", "")}
         )
-    return told
+    return stated
 
 
 def a_random_rule(rng: random.Random) -> str:
@@ -481,7 +481,7 @@ async def test_nobody_gives_more_than_they_have_on_either(both: Both, namespace:
         a_binding("binder", "Role/binder", namespace, "wanda"),
         a_binding("vain", "Role/gone", namespace, "vera"),
     )
-    door = await both.open(namespace)
+    access_checker = await both.open(namespace)
     written: list[tuple[str, Object]] = [
         ("roles", a_role("new", namespace, *(a_random_rule(rng) for _ in range(rng.randint(1, 3)))))
         for _ in range(150)
@@ -503,7 +503,7 @@ async def test_nobody_gives_more_than_they_have_on_either(both: Both, namespace:
         path = f"/apis/{RBAC}/v1/namespaces/{namespace}/{plural}?dryRun=All"
         code, theirs = await both.ask("POST", path, obj, Impersonate_User=name)
         try:
-            door.guard(User(name, ("system:authenticated",)), plural, obj, None)
+            access_checker.guard(User(name, ("system:authenticated",)), plural, obj, None)
             mine: Object = {}
         except Refused as refused:
             mine = status(refused)

@@ -232,14 +232,14 @@ async def _all(
         if loop.time() > end:
             break
         await asyncio.sleep(0.05)
-    return "\n".join(f"{label}: {told}" for label, told in wrong.items())
+    return "\n".join(f"{label}: {stated}" for label, stated in wrong.items())
 
 
 async def _differences(
     both: Both, namespace: str, cases: dict[str, Object], resource: Resource | None
 ) -> dict[str, str]:
     compared = {label: await both.compare(namespace, obj, resource) for label, obj in cases.items()}
-    return {label: told for label, told in compared.items() if told}
+    return {label: stated for label, stated in compared.items() if stated}
 
 
 def _label(control_plane: ControlPlane, namespace: str, **labels: str) -> Any:
@@ -311,8 +311,8 @@ async def test_limit_ranges_agree(both: Both, namespace: str) -> None:
         }
     )
     claims = {label: obj for label, obj in CASES["OTHERS"].items() if "claim" in label}
-    told = await _all(both, namespace, {**CASES["LIMITED"], **claims})
-    assert told == ""
+    stated = await _all(both, namespace, {**CASES["LIMITED"], **claims})
+    assert stated == ""
 
 
 async def test_priorities_agree(both: Both, namespace: str) -> None:
@@ -420,8 +420,8 @@ async def test_usage_is_counted_like_kube_controller_manager_counts_it(
     await both.apply(*named)
     await both.apply(*quotas)
     for name in SCOPES:
-        told = "--for=jsonpath={.status.used.pods}"
-        await control_plane.kubectl("wait", "-n", namespace, told, f"resourcequota/{name}")
+        stated = "--for=jsonpath={.status.used.pods}"
+        await control_plane.kubectl("wait", "-n", namespace, stated, f"resourcequota/{name}")
     kinds: tuple[AnyKind, ...] = (PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS, SECRETS, CONFIG_MAPS)
     listed = {str(kind): (await client.list(kind, namespace)).items for kind in kinds}
     for quota in (await client.list(RESOURCE_QUOTAS, namespace)).items:

@@ -303,11 +303,11 @@ class Sequence:
     def settle(self, answer: Answer, ours: Object, outcome: str) -> None:
         if self.live is not None:
             ours = apply.keep_times(self.live, ours)
-        told, reckoned = owners(answer.body), owners(ours)
+        stated, reckoned = owners(answer.body), owners(ours)
         for manager, entry in reckoned.items():
             if entry.get("time") == instant.render(LATER):
-                entry["time"] = told.get(manager, {}).get("time", "missing")
-        self.same(told, reckoned)
+                entry["time"] = stated.get(manager, {}).get("time", "missing")
+        self.same(stated, reckoned)
         self.live = answer.body
         self.outcomes.append(outcome)
 
@@ -364,8 +364,8 @@ async def test_configurations_are_refused_in_the_same_words(server: Server) -> N
         answer = await server.ask("PATCH", path, body, kind, fieldManager="a")
         with pytest.raises(refusals.ApplyRefused) as refused:
             apply.apply(THING.main, None, body, "a", LATER)
-        told = (refused.value.code, str(refused.value))
-        assert (answer.code, answer.body["message"]) == told, what
+        stated = (refused.value.code, str(refused.value))
+        assert (answer.code, answer.body["message"]) == stated, what
     answer = await server.ask("PATCH", f"{THING.path}/refused", a_thing(), "apply-patch+yaml")
     with pytest.raises(refusals.ApplyRefused) as refused:
         apply.apply(THING.main, None, a_thing(), "", LATER)
@@ -409,8 +409,8 @@ async def test_strategic_patches_are_refused_in_the_same_words(server: Server) -
         answer = await server.ask("PATCH", path, patch, kind)
         with pytest.raises(strategic.StrategicRefused) as refused:
             strategic.patch(maps.main.structure, live, patch)
-        told = (refused.value.code, str(refused.value))
-        assert (answer.code, answer.body["message"]) == told, what
+        stated = (refused.value.code, str(refused.value))
+        assert (answer.code, answer.body["message"]) == stated, what
 
 
 @pytest.mark.timeout(3600)

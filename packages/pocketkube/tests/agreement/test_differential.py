@@ -88,18 +88,18 @@ async def differences(pair: Pair, seeds: Iterable[int]) -> str:
 
 @pytest.mark.timeout(300)
 async def test_random_sequences_are_answered_alike(pair: Pair) -> None:
-    told = await differences(pair, range(SEQUENCES))
-    assert not told, told
+    stated = await differences(pair, range(SEQUENCES))
+    assert not stated, stated
 
 
 @pytest.mark.timeout(300)
 async def test_seeds_that_once_differed_agree(pair: Pair) -> None:
-    told = await differences(pair, KEPT)
-    assert not told, told
+    stated = await differences(pair, KEPT)
+    assert not stated, stated
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 async def test_thousands_of_sequences_are_answered_alike(pair: Pair) -> None:
-    told = await differences(pair, range(SOAK_STARTS_AT, SOAK_STARTS_AT + SOAK_SEQUENCES))
-    assert not told, told
+    stated = await differences(pair, range(SOAK_STARTS_AT, SOAK_STARTS_AT + SOAK_SEQUENCES))
+    assert not stated, stated

@@ -386,8 +386,8 @@ def test_a_node_is_drained_within_a_budget(kubectl: Kubectl) -> None:
     kubectl("wait", "pdb/web", "--for=jsonpath={.status.disruptionsAllowed}=1", PATIENCE)
     node = items(kubectl, "pods")[0]["spec"]["nodeName"]
     try:
-        told = kubectl("drain", node, "--pod-selector=app=web", PATIENCE)
-        assert f"node/{node} drained" in told
+        stated = kubectl("drain", node, "--pod-selector=app=web", PATIENCE)
+        assert f"node/{node} drained" in stated
         assert not items(kubectl, "pods", f"--field-selector=spec.nodeName={node}")
         kubectl("rollout", "status", "deployment/web", PATIENCE)
         others = {pod["spec"]["nodeName"] for pod in items(kubectl, "pods")}
@@ -404,8 +404,8 @@ def test_a_quota_counts_and_refuses(kubectl: Kubectl) -> None:
     kubectl(
         "wait", "resourcequota/small", "--for=jsonpath={.status.used.requests\\.cpu}=300m", PATIENCE
     )
-    told = kubectl("run", "more", "--image=more:1", fails=True)
-    assert "must specify requests.cpu" in told
+    stated = kubectl("run", "more", "--image=more:1", fails=True)
+    assert "must specify requests.cpu" in stated
     kubectl("scale", "deployment/web", "--replicas=1")
     kubectl("wait", "resourcequota/small", "--for=jsonpath={.status.used.pods}=1", PATIENCE)
 

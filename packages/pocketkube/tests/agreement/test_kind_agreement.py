@@ -157,8 +157,8 @@ async def test_new_objects_get_the_same_verdict(real: Real) -> None:
         if code == 201:
             await real.forget(resource, answer)
         mine, causes = judged(resource, obj, real.namespace)
-        told = difference(code, answer, mine, causes)
-        wrong += [f"{label}: {told}"] if told else []
+        stated = difference(code, answer, mine, causes)
+        wrong += [f"{label}: {stated}"] if stated else []
     assert not wrong, "\n".join(wrong)
 
 
@@ -176,8 +176,8 @@ async def test_changed_objects_get_the_same_verdict(real: Real) -> None:
         code, answer = await real.ask("PUT", path, after)
         await real.forget(resource, old)
         mine, causes = judged(resource, after, real.namespace, old)
-        told = difference(code, answer, mine, causes)
-        wrong += [f"{label}: {told}"] if told else []
+        stated = difference(code, answer, mine, causes)
+        wrong += [f"{label}: {stated}"] if stated else []
     assert not wrong, "\n".join(wrong)
 
 

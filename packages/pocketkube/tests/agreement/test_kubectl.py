@@ -141,7 +141,7 @@ async def compare(script: str, folder: Path, **sides: Path) -> None:
         await kubectl.run(f"create ns {namespace}")
         seen.append(await kubectl.transcript(script, namespace))
         await kubectl.run(f"delete ns {namespace}")
-    assert not (told := "\n".join(difflib.unified_diff(*seen, *sides, lineterm=""))), told
+    assert not (stated := "\n".join(difflib.unified_diff(*seen, *sides, lineterm=""))), stated
 
 
 @pytest.mark.timeout(300)
@@ -254,9 +254,9 @@ async def test_a_pod_runs_and_goes(kubectl: Kubectl, home: str) -> None:
     await ok(kubectl, "wait pod/web --for=condition=Ready --timeout=30s", home)
     wide = (await ok(kubectl, "get pod web -o wide --no-headers", home)).split()
     assert wide[:4] == ["web", "1/1", "Running", "0"]
-    told = await ok(kubectl, "describe pod web", home)
-    assert re.search(r"Status:\s+Running", told)
-    assert "Successfully assigned" in told
+    stated = await ok(kubectl, "describe pod web", home)
+    assert re.search(r"Status:\s+Running", stated)
+    assert "Successfully assigned" in stated
     await ok(kubectl, "logs web", home)
     events = await ok(kubectl, "events --for=pod/web", home)
     assert "Scheduled" in events
@@ -348,9 +348,9 @@ async def test_a_budget_keeps_pods_from_being_drained(kubectl: Kubectl, home: st
 
 async def test_a_node_is_tainted_and_described(kubectl: Kubectl) -> None:
     assert await ok(kubectl, "taint node node-1 a=b:PreferNoSchedule") == "node/node-1 tainted"
-    told = await ok(kubectl, "describe node node-1")
-    assert re.search(r"Taints:\s+a=b:PreferNoSchedule", told)
-    assert "Allocated resources:" in told
+    stated = await ok(kubectl, "describe node node-1")
+    assert re.search(r"Taints:\s+a=b:PreferNoSchedule", stated)
+    assert "Allocated resources:" in stated
     assert await ok(kubectl, "taint node node-1 a-") == "node/node-1 untainted"
     assert await ok(kubectl, "label node node-1 zone=x") == "node/node-1 labeled"
     assert await ok(kubectl, "get nodes -l zone=x -o name") == "node/node-1"
@@ -403,9 +403,9 @@ async def test_orders_can_be_handled_like_anything(kubectl: Kubectl, home: str) 
 
 
 async def test_explain_knows_all_members(kubectl: Kubectl) -> None:
-    told = await ok(kubectl, "explain pod.spec --recursive")
-    assert re.search(r"^\s+image\t<string>", told, re.MULTILINE)
-    assert re.search(r"^\s+containers\t<\[\]Container> -required-", told, re.MULTILINE)
+    stated = await ok(kubectl, "explain pod.spec --recursive")
+    assert re.search(r"^\s+image\t<string>", stated, re.MULTILINE)
+    assert re.search(r"^\s+containers\t<\[\]Container> -required-", stated, re.MULTILINE)
     short = await ok(kubectl, "explain deploy.spec.strategy.type")
     assert "Recreate" in short
     assert "FIELDS:" in await ok(kubectl, "explain cm --output=plaintext-openapiv2")

@@ -176,9 +176,9 @@ def refused(status: HTTPStatus, reason: str, ask: Callable[[], object]) -> str:
     """The message of a refusal, which must be this one."""
     with pytest.raises(ApiException) as caught:
         ask()
-    told = json.loads(caught.value.body)
-    assert (caught.value.status, told["reason"]) == (status, reason)
-    return str(told["message"])
+    stated = json.loads(caught.value.body)
+    assert (caught.value.status, stated["reason"]) == (status, reason)
+    return str(stated["message"])
 
 
 def test_an_object_is_created_read_replaced_and_deleted(cluster: Cluster) -> None:
@@ -396,8 +396,8 @@ async def test_a_deployment_is_scaled_and_its_pods_evicted(cluster: Cluster) -> 
             name, cluster.namespace, eviction, _preload_content=False
         )
 
-    told = refused(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequests", evict)
-    assert "disruption budget" in told
+    stated = refused(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequests", evict)
+    assert "disruption budget" in stated
     scale = cluster.apps.read_namespaced_deployment_scale(*place)
     scale.spec.replicas = 3
     cluster.apps.replace_namespaced_deployment_scale(*place, scale)
@@ -414,12 +414,12 @@ def test_custom_objects_are_checked_scaled_and_have_a_status(
     custom = cluster.custom
     widget = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "one"}}
     custom.create_namespaced_custom_object(*widgets, {**widget, "spec": {"size": 3}})
-    told = refused(
+    stated = refused(
         HTTPStatus.UNPROCESSABLE_ENTITY,
         "Invalid",
         lambda: custom.patch_namespaced_custom_object(*widgets, "one", {"spec": {"size": 10}}),
     )
-    assert "spec.size" in told
+    assert "spec.size" in stated
     custom.patch_namespaced_custom_object_scale(*widgets, "one", {"spec": {"replicas": 5}})
     custom.patch_namespaced_custom_object_status(*widgets, "one", {"status": {"size": 5}})
     found = custom.get_namespaced_custom_object(*widgets, "one")
@@ -441,12 +441,12 @@ def test_a_service_account_may_do_what_its_role_allows(cluster: Cluster, up: UpP
     settings.refresh_api_key_hook = None
     with kube.ApiClient(settings) as api:
         reader = Cluster(api, place)
-        told = refused(
+        stated = refused(
             HTTPStatus.FORBIDDEN,
             "Forbidden",
             lambda: reader.core.list_namespaced_config_map(place),
         )
-        assert f'User "system:serviceaccount:{place}:reader" cannot list' in told
+        assert f'User "system:serviceaccount:{place}:reader" cannot list' in stated
         rights = kube.RbacAuthorizationV1Api(cluster.api)
         rule = kube.V1PolicyRule(api_groups=[""], resources=["configmaps"], verbs=["list"])
         rights.create_namespaced_role(place, {"metadata": {"name": "read"}, "rules": [rule]})

@@ -124,7 +124,7 @@ async def in_lanes(jobs: list[Any]) -> list[str]:
         async with gate:
             return str(await job)
 
-    return [told for told in await asyncio.gather(*map(one, jobs)) if told]
+    return [stated for stated in await asyncio.gather(*map(one, jobs)) if stated]
 
 
 async def test_new_pods_are_judged_and_completed_alike(ask: Ask, namespace: str) -> None:

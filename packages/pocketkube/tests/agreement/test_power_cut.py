@@ -36,7 +36,7 @@ Object = dict[str, Any]
 TOMBSTONE: Object = {}
 
 
-class Told(NamedTuple):
+class Summary(NamedTuple):
     """One event of a watch."""
 
     change: str
@@ -137,7 +137,7 @@ class Watcher:
 
     def __init__(self, version: int) -> None:
         self.version = version
-        self.events: list[Told] = []
+        self.events: list[Summary] = []
         self.present: dict[str, Object] = {}
 
     async def follow(self, transport: Transport, until: str = "") -> None:
@@ -161,7 +161,7 @@ class Watcher:
         assert version > self.version, "told twice, or out of order"
         assert (event["type"] == "ADDED") == (name not in self.present)
         self.version = version
-        self.events.append(Told(event["type"], name, version, obj["data"]))
+        self.events.append(Summary(event["type"], name, version, obj["data"]))
         if event["type"] == "DELETED":
             del self.present[name]
         else:
@@ -187,13 +187,13 @@ async def test_a_cluster_loses_nothing_when_its_power_is_cut(tmp_path: Path, rou
         _, listed = await ask(transport, "GET")
     watcher = Watcher(int(listed["metadata"]["resourceVersion"]))
     watcher.present = _by_name(listed)
-    for turn in rounds:
+    for reconcile in rounds:
         since, before = watcher.version, dict(watcher.present)
         first = len(watcher.events)
-        await _work_until_cut(up, writers, watcher, random.Random(turn))
+        await _work_until_cut(up, writers, watcher, random.Random(reconcile))
         await up.start()
         async with connected(up.kubeconfig) as transport:
-            fence = f"fence-{turn}"
+            fence = f"fence-{reconcile}"
             code, made = await ask(
                 transport, "POST", "", {"metadata": {"name": fence}, "data": {"a": "b"}}
             )
@@ -204,11 +204,11 @@ async def test_a_cluster_loses_nothing_when_its_power_is_cut(tmp_path: Path, rou
         present = _by_name(listed)
         assert watcher.present == present
         assert again.events == watcher.events[first:]
-        told = {(event.name, event.version): event.data for event in again.events}
+        stated = {(event.name, event.version): event.data for event in again.events}
         for writer in writers:
             assert writer.acknowledged
             for name, version, data in writer.acknowledged:
-                assert told[name, version] == data
+                assert stated[name, version] == data
             writer.acknowledged.clear()
             writer.heard.clear()
             writer.look(present)

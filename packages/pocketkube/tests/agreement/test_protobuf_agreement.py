@@ -105,9 +105,9 @@ def canonical(resource: Resource, listed: Object) -> list[Object]:
 
 async def both(client: Client, resource: Resource) -> tuple[list[Object], list[Object]]:
     """The same instant of all objects of a kind, as JSON and as protobuf."""
-    code, told = await ask(client, "GET", path_of(resource))
-    assert code == 200, told
-    listed = json.loads(told)
+    code, stated = await ask(client, "GET", path_of(resource))
+    assert code == 200, stated
+    listed = json.loads(stated)
     version = listed["metadata"]["resourceVersion"]
     path = f"{path_of(resource)}?resourceVersionMatch=Exact&resourceVersion={version}"
     _, encoded = await ask(client, "GET", path, accept=protobuf.MEDIA_TYPE)

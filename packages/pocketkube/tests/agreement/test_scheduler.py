@@ -91,8 +91,8 @@ async def running(client: Client, name: str) -> bool:
 
 async def message_of(client: Client, name: str) -> str:
     conditions = (await pod_named(client, name)).status.conditions
-    told = core.reported(conditions, "PodScheduled")
-    return told.message if told is not None and told.reason == "Unschedulable" else ""
+    stated = core.reported(conditions, "PodScheduled")
+    return stated.message if stated is not None and stated.reason == "Unschedulable" else ""
 
 
 async def refusals(client: Client, name: str) -> int:
@@ -225,13 +225,13 @@ class Contest:
         if rng.random() < 0.4:
             await self._promise(a_random_pod(rng, "promised"), rng.choice(names))
         await self._settle(names[-1])
-        cluster = await self._picture()
+        cluster = await self._snapshot()
         pod = a_wishful_pod(rng)
         differences = []
         for variant in (pod, *(pinned(pod, name) for name in names)):
-            expected, told = await self._both(variant, cluster)
-            if expected != told:
-                differences.append(f"seed {seed}: we say {expected}, kube-scheduler {told}")
+            expected, stated = await self._both(variant, cluster)
+            if expected != stated:
+                differences.append(f"seed {seed}: we say {expected}, kube-scheduler {stated}")
         await self._clear()
         return differences
 
@@ -255,9 +255,9 @@ class Contest:
         async with asyncio.timeout(20):
             while True:
                 pod = await self._client.get(PODS, key)
-                told = core.reported(pod.status.conditions, "PodScheduled")
-                if pod.spec.node_name or told is not None:
-                    return pod.spec.node_name, told.message if told is not None else ""
+                stated = core.reported(pod.status.conditions, "PodScheduled")
+                if pod.spec.node_name or stated is not None:
+                    return pod.spec.node_name, stated.message if stated is not None else ""
                 await asyncio.sleep(0.003)
 
     async def _promise(self, pod: PodBuilder, node: str) -> None:
@@ -277,7 +277,7 @@ class Contest:
         await until(bound)
         await self._client.delete(PODS, Key("default", "probe"), grace_seconds=0)
 
-    async def _picture(self) -> Cluster:
+    async def _snapshot(self) -> Cluster:
         cluster = Cluster()
         for namespace in (await self._client.list(NAMESPACES)).items:
             cluster.namespaces[namespace.metadata.name] = namespace.metadata.labels
@@ -358,7 +358,7 @@ class Weighing(Contest):
 
     async def _weigh(self, pod: PodBuilder) -> list[str]:
         """What differs in the worth of nodes; only differences between them matter."""
-        cluster = await self._picture()
+        cluster = await self._snapshot()
         made = await self._client.create(PODS, pod.json)
         tenant, key = pod_info.measure(made), Key("default", made.metadata.name)
         await self._verdict(key)
@@ -408,7 +408,7 @@ class Pushing(Contest):
         for i in range(12):
             await self._seat(f"seated{i}", rng.choice(names), rng, minute=i)
         await self._settle(names[-1])
-        cluster = await self._picture()
+        cluster = await self._snapshot()
         made = await self._client.create(PODS, urgent(rng.choice(("2", "3", "3500m"))).json)
         decision = schedule_one.choose(pod_info.measure(made), cluster, random.Random(seed))
         ours = ("", [])

@@ -122,16 +122,16 @@ def compared(label: str, kind: Kind, answer: tuple[int, Object], obj: Object, ca
 
 
 async def each(work: Iterable[Callable[[], Awaitable[str]]]) -> list[str]:
-    told: list[str] = []
+    stated: list[str] = []
     todo = iter(work)
 
     async def lane() -> None:
-        told.extend([await one() for one in todo])
+        stated.extend([await one() for one in todo])
 
     async with asyncio.TaskGroup() as group:
         for _ in range(LANES):
             group.create_task(lane())
-    return [line for line in told if line]
+    return [line for line in stated if line]
 
 
 @pytest.fixture(scope="module")

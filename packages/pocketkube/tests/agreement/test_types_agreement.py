@@ -173,9 +173,9 @@ async def test_random_objects_are_read_alike(server: Server, seed: int) -> None:
             f"{where(api_version, resource)}?dryRun=All&fieldValidation=Strict", body
         )
         said = f'{kind} in version "{api_version.rpartition("/")[2]}" cannot be handled as a {kind}'
-        told = answer["message"] if code == 400 and answer["message"].startswith(said) else None
+        stated = answer["message"] if code == 400 and answer["message"].startswith(said) else None
         ours = ours_of(api_version, kind, body)
-        assert told == (None if ours is None else f"{said}: {ours}"), body
+        assert stated == (None if ours is None else f"{said}: {ours}"), body
 
 
 @pytest.mark.parametrize(("sent", "kept"), SENT["QUANTITIES"].items())

@@ -265,8 +265,8 @@ async def test_a_patch_to_another_version_or_kind_is_refused(server: Server, hom
     (await kind.make("a")).ok(201)
     answer = await server.patch(kind.path("a"), {"apiVersion": "x/v2", "kind": "Other"})
     status = answer.refused(422, "Invalid")
-    told = {each["field"]: each["message"] for each in status["details"]["causes"]}
-    assert told == {
+    stated = {each["field"]: each["message"] for each in status["details"]["causes"]}
+    assert stated == {
         "kind": f'Invalid value: "Other": must be {kind.kind}',
         "apiVersion": f'Invalid value: "x/v2": must be {kind.group}/v1',
     }

@@ -89,8 +89,8 @@ async def test_lists_and_watches_show_new_defaults_of_old_objects(
         (found,) = listed.ok()["items"]
         assert found["spec"] == {"text": "x", "size": size}
         async with server.watch(kind.path()) as watch:
-            told = (await watch.next())["object"]
-        assert told["spec"] == {"text": "x", "size": size}
+            stated = (await watch.next())["object"]
+        assert stated["spec"] == {"text": "x", "size": size}
 
 
 async def test_a_patch_builds_on_new_defaults_of_an_old_object(server: Server, home: Home) -> None:

@@ -129,10 +129,10 @@ UNHANDLED = 'ConfigMap in version "v1" cannot be handled as a ConfigMap: '
     ],
 )
 async def test_what_is_no_object_is_refused(
-    server: Server, home: Home, body: bytes, told: str
+    server: Server, home: Home, body: bytes, stated: str
 ) -> None:
     answer = await server.post(home("configmaps"), body, headers=ASKED)
-    answer.refused(400, "BadRequest", told)
+    answer.refused(400, "BadRequest", stated)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ async def test_what_is_no_object_is_refused(
     ],
 )
 async def test_what_does_not_say_how_to_delete_is_refused(
-    server: Server, home: Home, body: bytes, told: str
+    server: Server, home: Home, body: bytes, stated: str
 ) -> None:
     answer = await server.delete(home("configmaps", unique("none")), body, headers=ASKED)
-    answer.refused(400, "BadRequest", told)
+    answer.refused(400, "BadRequest", stated)

@@ -272,13 +272,13 @@ class Session:
     def __init__(self, server: EmbeddedServer) -> None:
         self._server = server
         self._headers = {"Authorization": f"Bearer {server.admin_token}"}
-        self.told: list[str] = []
+        self.stated: list[str] = []
 
     async def send(self, request: Request) -> None:
         async with await self._server.transport().send(request) as response:
             body = await response.read()
         asked = f"{request.method} {request.target}"
-        self.told.append(f"{asked} {response.status} {[*response.headers.items()]} {body!r}")
+        self.stated.append(f"{asked} {response.status} {[*response.headers.items()]} {body!r}")
 
     async def watch(self, path: str) -> None:
         target = f"{path}?watch=1&allowWatchBookmarks=1&timeoutSeconds=4000"
@@ -313,7 +313,7 @@ async def play(seed: int) -> list[str]:
             for path in WATCHED:
                 group.create_task(session.watch(path))
             await session.play(seed)
-    return session.told
+    return session.stated
 
 
 def main() -> None:

@@ -40,12 +40,12 @@ async def test_writes_end_as_they_do_before_a_real_server(
     answering = SIDES.Answering(cases)
     async with SIDES.embedded("namespace", answering, URL, ADMIN, clock) as server:
         await server.configure(cases)
-        ended = {case.name: _told(await server.carry_out(case)) for case in cases}
+        ended = {case.name: _reported(await server.carry_out(case)) for case in cases}
     assert ended == {case.name: OUTCOMES[case.name] for case in cases}
 
 
-def _told(outcome: Any) -> dict[str, Any]:
+def _reported(outcome: Any) -> dict[str, Any]:
     """An outcome as it is written down: without what is empty, reviews only counted."""
-    told = json.loads(json.dumps(asdict(outcome)).replace(URL, "URL"))
-    asked = len(told.pop("asked"))
-    return {key: value for key, value in told.items() if value} | {"asked": asked}
+    stated = json.loads(json.dumps(asdict(outcome)).replace(URL, "URL"))
+    asked = len(stated.pop("asked"))
+    return {key: value for key, value in stated.items() if value} | {"asked": asked}

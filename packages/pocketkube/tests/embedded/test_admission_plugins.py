@@ -91,7 +91,7 @@ class World:
         return attributes
 
     async def create(
-        self, resource: Resource, obj: Object, name: str, *, turns: bool = False
+        self, resource: Resource, obj: Object, name: str, *, locks: bool = False
     ) -> None:
         """Writes with all that goes alongside, and begins again if somebody was faster."""
 
@@ -103,7 +103,7 @@ class World:
 
         while True:
             try:
-                if turns:
+                if locks:
                     await self.ask(resource, obj, name=name, write=write)
                 else:
                     await write(await self.ask(resource, obj, name=name))
@@ -323,10 +323,10 @@ def a_quota(hard: Object, used: Object | None = None, **spec: Any) -> Object:
 
 class TestQuotas:
     @pytest.mark.parametrize("turns", [False, True], ids=["all at once", "one after the other"])
-    async def test_writers_that_race_do_not_pass_the_limit(self, world: World, turns: bool) -> None:
+    async def test_writers_that_race_do_not_pass_the_limit(self, world: World, locks: bool) -> None:
         await world.put("resourcequotas", a_quota({"pods": "5"}, {"pods": "0"}), "ns")
         answers = await asyncio.gather(
-            *(world.create(PODS, a_pod(), f"p{number}", turns=turns) for number in range(20)),
+            *(world.create(PODS, a_pod(), f"p{number}", locks=locks) for number in range(20)),
             return_exceptions=True,
         )
         refused = [each for each in answers if isinstance(each, Refused)]
@@ -336,7 +336,7 @@ class TestQuotas:
         )
         assert len(world.storage.page("pods", "ns").records) == 5
         assert world.get("resourcequotas", "q")["status"]["used"] == {"pods": "5"}
-        assert (world.attempts == 5) == turns
+        assert (world.attempts == 5) == locks
 
     async def test_what_is_not_known_is_not_charged(self, world: World) -> None:
         await world.put("resourcequotas", a_quota({"pods": "5", "count/secrets": "1"}), "ns")

@@ -33,7 +33,7 @@ def created(name: str, **members: Any) -> Object:
     return obj
 
 
-def told(name: str, **members: Any) -> list[str]:
+def stated(name: str, **members: Any) -> list[str]:
     strategy, obj = RESOURCES[name].strategy, completed(name, **members)
     strategy.before_create(obj)
     return [f"{cause.field}: {cause.message}" for cause in strategy.check_create(obj)]
@@ -111,14 +111,14 @@ def test_frozen_data_stay(name: str) -> None:
 
 
 def test_a_config_holds_a_mebibyte() -> None:
-    assert told("configmaps", data={"a": "x" * 2**20}) == []
-    assert told("configmaps", data={"a": "x" * 2**20, "b": "x"}) == [
+    assert stated("configmaps", data={"a": "x" * 2**20}) == []
+    assert stated("configmaps", data={"a": "x" * 2**20, "b": "x"}) == [
         "[]: Too long: may not be more than 1048576 bytes"
     ]
 
 
 def test_typed_secrets_need_their_keys() -> None:
-    assert told("secrets", type="kubernetes.io/tls", data={"tls.crt": ""}) == [
+    assert stated("secrets", type="kubernetes.io/tls", data={"tls.crt": ""}) == [
         "data[tls.key]: Required value"
     ]
 
@@ -169,12 +169,14 @@ def test_events_are_selected_by_the_names_of_both_groups() -> None:
 
 
 def test_the_new_group_asks_more_of_events() -> None:
-    assert told("events", involvedObject={"namespace": "n"}) == []
-    assert "eventTime: Required value" in told("events.events.k8s.io", regarding={"namespace": "n"})
+    assert stated("events", involvedObject={"namespace": "n"}) == []
+    assert "eventTime: Required value" in stated(
+        "events.events.k8s.io", regarding={"namespace": "n"}
+    )
 
 
 def test_a_lease_lasts() -> None:
-    assert told("leases.coordination.k8s.io", spec={"leaseDurationSeconds": 0}) == [
+    assert stated("leases.coordination.k8s.io", spec={"leaseDurationSeconds": 0}) == [
         "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"
     ]
 
@@ -219,7 +221,7 @@ def test_expressions_of_policies_must_compile() -> None:
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
     spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "1 +"}]}
     name = "validatingadmissionpolicies.admissionregistration.k8s.io"
-    (sentence,) = told(name, spec=spec)
+    (sentence,) = stated(name, spec=spec)
     assert sentence.startswith(
         'spec.validations[0].expression: Invalid value: "1 +": compilation failed: ERROR'
     )
@@ -234,9 +236,10 @@ def test_limits_become_defaults() -> None:
 
 def test_a_quota_counts_what_is_known() -> None:
     assert (
-        told("resourcequotas", spec={"hard": {"pods": "1", "requests.example.com/gpu": "1"}}) == []
+        stated("resourcequotas", spec={"hard": {"pods": "1", "requests.example.com/gpu": "1"}})
+        == []
     )
-    assert told("resourcequotas", spec={"hard": {"pods": "500m"}}) == [
+    assert stated("resourcequotas", spec={"hard": {"pods": "500m"}}) == [
         'spec.hard[pods]: Invalid value: "500m": must be an integer'
     ]
 
@@ -356,7 +359,7 @@ BINDINGS = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
 def test_mistakes_are_told_in_the_words_of_a_server(
     name: str, given: Object, sentence: str
 ) -> None:
-    assert told(name, **given) == [sentence]
+    assert stated(name, **given) == [sentence]
 
 
 def test_updates_of_some_kinds_want_a_version_and_some_create() -> None:

@@ -18,7 +18,7 @@ STORED = {
 }
 
 
-def told(meta: Object, rules: Rules | None = None) -> list[tuple[str, str]]:
+def stated(meta: Object, rules: Rules | None = None) -> list[tuple[str, str]]:
     found = objectmeta.created({"namespace": "n", **meta}, rules or Rules())
     return [(cause.field, cause.message) for cause in found]
 
@@ -44,7 +44,7 @@ def changed(meta: Object, old: Object | None = None) -> list[tuple[str, str]]:
     ],
 )
 def test_good_metadata_pass(meta: Object) -> None:
-    assert told(meta) == []
+    assert stated(meta) == []
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,11 @@ def test_good_metadata_pass(meta: Object) -> None:
     ],
 )  # fmt: skip
 def test_bad_metadata_are_told(meta: Object, field: str, sentence: str) -> None:
-    assert any(place == field and sentence in message for place, message in told(meta))
+    assert any(place == field and sentence in message for place, message in stated(meta))
 
 
 def test_every_member_of_an_owner_is_needed() -> None:
-    fields = [field for field, _ in told({"name": "a", "ownerReferences": [{}]})]
+    fields = [field for field, _ in stated({"name": "a", "ownerReferences": [{}]})]
     assert fields == [
         f"metadata.ownerReferences.{member}" for member in ("apiVersion", "kind", "name", "uid")
     ]
@@ -77,7 +77,7 @@ def test_every_member_of_an_owner_is_needed() -> None:
 
 def test_an_object_has_one_controller() -> None:
     owner = {"apiVersion": "v1", "kind": "A", "name": "b", "uid": "u", "controller": True}
-    ((_, message),) = told({"name": "a", "ownerReferences": [owner, {**owner, "name": "c"}]})
+    ((_, message),) = stated({"name": "a", "ownerReferences": [owner, {**owner, "name": "c"}]})
     assert message.endswith('Found "true" in references for A/b and A/c')
     assert message.startswith(
         'Invalid value: [{"apiVersion":"v1","kind":"A","name":"b","uid":"u","controller":true}'
@@ -85,21 +85,21 @@ def test_an_object_has_one_controller() -> None:
 
 
 def test_a_cluster_wide_kind_has_no_namespace() -> None:
-    assert told({"name": "a"}, Rules(namespaced=False)) == [
+    assert stated({"name": "a"}, Rules(namespaced=False)) == [
         ("metadata.namespace", "Forbidden: not allowed on this type")
     ]
 
 
 def test_kinds_choose_how_their_objects_are_called() -> None:
-    assert told({"name": "system:A"}, Rules(name=names.path_segment)) == []
-    assert told({"name": "a/b%"}, Rules(name=names.path_segment)) == [
+    assert stated({"name": "system:A"}, Rules(name=names.path_segment)) == []
+    assert stated({"name": "a/b%"}, Rules(name=names.path_segment)) == [
         ("metadata.name", "Invalid value: \"a/b%\": may not contain '/'"),
         ("metadata.name", "Invalid value: \"a/b%\": may not contain '%'"),
     ]
 
 
 def test_some_kinds_take_any_finalizer() -> None:
-    assert told({"name": "a", "finalizers": ["b"]}, Rules(qualified_finalizers=False)) == []
+    assert stated({"name": "a", "finalizers": ["b"]}, Rules(qualified_finalizers=False)) == []
 
 
 @pytest.mark.parametrize("member", ["name", "namespace", "uid", "creationTimestamp"])

@@ -189,10 +189,10 @@ async def test_a_gated_pod_says_why_it_waits(client: Client) -> None:
     ],
 )
 async def test_a_bad_pod_is_refused_in_the_words_of_a_server(
-    client: Client, pod: Object, told: str
+    client: Client, pod: Object, stated: str
 ) -> None:
     code, status = await client.send("POST", PODS, pod)
-    assert (code, status["message"]) == (422, f'Pod "p" is invalid: {told}')
+    assert (code, status["message"]) == (422, f'Pod "p" is invalid: {stated}')
 
 
 @pytest.mark.parametrize("junk", [None, 1, "x", [], [None], {"a": None}, [[{}]], True])
@@ -312,11 +312,11 @@ async def test_a_binding_places_a_pod_once(client: Client) -> None:
     ids=["gated", "another pod of this name", "another name", "no node", "junk"],
 )
 async def test_a_binding_can_be_refused(
-    client: Client, pod: Object, binding: Object, code: int, told: str
+    client: Client, pod: Object, binding: Object, code: int, stated: str
 ) -> None:
     await client.create(pod)
     found, status = await client.send("POST", f"{PODS}/p/binding", binding)
-    assert (found, told in status["message"]) == (code, True), status
+    assert (found, stated in status["message"]) == (code, True), status
 
 
 async def test_a_dry_binding_places_nothing(client: Client) -> None:
@@ -425,12 +425,12 @@ BOTH = {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
     ],
     ids=["more processor", "no limit any more", "another class", "storage"],
 )
-async def test_amounts_change_in_place(client: Client, amounts: Object, told: str) -> None:
+async def test_amounts_change_in_place(client: Client, amounts: Object, stated: str) -> None:
     made = await client.running(container={"resources": BOTH})
     made["spec"]["containers"][0] |= {"resources": amounts, "image": "ignored:1"}
     code, found = await client.send("PUT", f"{PODS}/p/resize", made)
-    if told:
-        assert (code, told in found["message"]) == (422, True), found
+    if stated:
+        assert (code, stated in found["message"]) == (422, True), found
         return
     assert (code, found["metadata"]["generation"]) == (200, 2)
     assert found["spec"]["containers"][0]["image"] == "img:1"
@@ -485,10 +485,10 @@ async def test_a_running_pod_has_a_log(client: Client) -> None:
     ],
     ids=["no such container", "nothing before", "fewer than no lines", "no number"],
 )
-async def test_a_log_can_be_refused(client: Client, query: str, code: int, told: str) -> None:
+async def test_a_log_can_be_refused(client: Client, query: str, code: int, stated: str) -> None:
     await client.running()
     found, status = await client.send("GET", f"{PODS}/p/log?{query}")
-    assert (found, told in status["message"]) == (code, True), status
+    assert (found, stated in status["message"]) == (code, True), status
 
 
 async def test_a_pod_that_has_not_begun_has_no_log(client: Client) -> None:

@@ -164,19 +164,19 @@ def test_autoscalers_show_what_they_look_at() -> None:
 async def test_others_get_their_turn_while_a_large_table_is_printed() -> None:
     head = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"'
     accept = "application/json;as=Table;g=meta.k8s.io;v=v1"
-    turns: list[str] = []
+    locks: list[str] = []
 
     async def list_all(server: EmbeddedServer) -> bytes:
         headers = {"Authorization": f"Bearer {server.admin_token}", "Accept": accept}
         reply = await server.api.handle(
             Request("GET", "/api/v1/namespaces/default/configmaps", headers)
         )
-        turns.append("table")
+        locks.append("table")
         return reply.body
 
     async def somebody_else() -> None:
-        while "table" not in turns:
-            turns.append("other")
+        while "table" not in locks:
+            locks.append("other")
             await asyncio.sleep(0)
 
     async with embedded_server(VirtualClock()) as server:
@@ -188,4 +188,4 @@ async def test_others_get_their_turn_while_a_large_table_is_printed() -> None:
             listed = group.create_task(list_all(server))
             group.create_task(somebody_else())
     assert len(json.loads(listed.result())["rows"]) == 2_600
-    assert turns.count("other") >= 5
+    assert locks.count("other") >= 5

@@ -227,10 +227,10 @@ def test_of_unknown_kinds_only_their_names_are_read() -> None:
         pytest.param(field(1, field(17, field(7, field(1, b"{")))), "truncated", id="broken JSON"),
     ],
 )
-def test_what_is_no_message_is_refused(message: bytes, told: str) -> None:
+def test_what_is_no_message_is_refused(message: bytes, stated: str) -> None:
     with pytest.raises(protobuf.NotOfKind) as refused:
         decoded(sent("v1", "ConfigMap", message))
-    assert told in str(refused.value)
+    assert stated in str(refused.value)
 
 
 def test_endless_nesting_is_refused() -> None:

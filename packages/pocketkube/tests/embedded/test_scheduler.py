@@ -63,7 +63,7 @@ class World:
     def remove(self, name: str) -> None:
         self.server.delete(f"{PODS}/{name}", {})
 
-    def told(self, name: str) -> tuple[str, str, str]:
+    def stated(self, name: str) -> tuple[str, str, str]:
         (condition,) = self.pod(name).status.conditions
         return condition.status, condition.reason, condition.message
 
@@ -140,7 +140,7 @@ async def test_a_gated_pod_waits_until_its_gate_is_gone(world: World) -> None:
     async with world.scheduling():
         await asyncio.sleep(5)
         assert world.node_of("p") == ""
-        assert world.told("p")[:2] == ("False", "SchedulingGated")
+        assert world.stated("p")[:2] == ("False", "SchedulingGated")
         world.change("p", {"spec": {"schedulingGates": None}})
         await asyncio.sleep(0.5)
         assert world.node_of("p") == "n1"
@@ -161,7 +161,7 @@ async def test_an_unschedulable_pod_says_why_in_the_words_of_kube_scheduler(worl
     )
     async with world.scheduling():
         await asyncio.sleep(1)
-        assert world.told("p") == ("False", "Unschedulable", message)
+        assert world.stated("p") == ("False", "Unschedulable", message)
         assert world.events("FailedScheduling") == [message]
 
 
@@ -169,7 +169,7 @@ async def test_without_nodes_a_pod_waits_for_the_first(world: World) -> None:
     world.add(a_pod("p"))
     async with world.scheduling():
         await asyncio.sleep(3)
-        assert world.told("p")[2] == "no nodes available to schedule pods"
+        assert world.stated("p")[2] == "no nodes available to schedule pods"
         world.add(a_node("n1"))
         await asyncio.sleep(0.1)
         assert world.node_of("p") == "n1"
@@ -309,7 +309,7 @@ async def test_a_pod_pushes_nobody(world: World, priority: int, policy: str, not
             "0/1 nodes are available: 1 Insufficient cpu."
             f" no new claims to deallocate, preemption: {note}"
         )
-        assert world.told("p") == ("False", "Unschedulable", message)
+        assert world.stated("p") == ("False", "Unschedulable", message)
         assert world.node_of("a") == "n1"
 
 

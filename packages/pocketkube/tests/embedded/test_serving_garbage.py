@@ -68,22 +68,22 @@ async def answer_to(transport: InProcessTransport, request: Request) -> tuple[Re
 
 def check(request: Request, response: Response, body: bytes) -> None:
     """A server is allowed to be at a loss for others only: webhooks, and versions of the future."""
-    told = request, response.status, body[:2000]
+    stated = request, response.status, body[:2000]
     media = response.headers.get("Content-Type", "")
     found: Any = None
     rest = body.decode().strip() if media == "application/json" else ""
     while rest:
         found, end = json.JSONDecoder().raw_decode(rest)
-        assert isinstance(found, dict), told
+        assert isinstance(found, dict), stated
         rest = rest[end:].lstrip()
     if response.status >= 500:
-        assert found is not None, told
+        assert found is not None, stated
         blamed = "failed calling webhook" in found["message"]
-        assert (response.status == 504 and found["reason"] == "Timeout") or blamed, told
+        assert (response.status == 504 and found["reason"] == "Timeout") or blamed, stated
     if response.status >= 400 and found is not None:
-        assert found["kind"] == "Status", told
-        assert found["code"] == response.status, told
-        assert found["status"] == "Failure", told
+        assert found["kind"] == "Status", stated
+        assert found["code"] == response.status, stated
+        assert found["status"] == "Failure", stated
 
 
 async def bombard(server: EmbeddedServer, seed: int, count: int) -> None:

@@ -208,8 +208,8 @@ async def test_a_watch_from_a_version_to_come_is_silent_until_then(client: Clien
     async with await client.transport.send(request) as response:
         for name in ("b", "c", "d"):
             await client.send("POST", CONFIGMAPS, configmap(name))
-        told = await response.read()
-    names = [json.loads(line)["object"]["metadata"]["name"] for line in told.splitlines()]
+        stated = await response.read()
+    names = [json.loads(line)["object"]["metadata"]["name"] for line in stated.splitlines()]
     assert names == ["d"]
 
 

@@ -26,7 +26,7 @@ CONFIGMAPS = "/api/v1/namespaces/{}/configmaps"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
-class Gate(Plugin):
+class AdmissionHandler(Plugin):
     """Holds writes of one resource until it is opened, as a slow webhook would; notes what it has seen."""
 
     def __init__(self, plural: str) -> None:
@@ -131,7 +131,7 @@ async def test_nothing_is_created_under_a_definition_that_goes(storage: Storage)
 
 
 async def test_an_object_does_not_outlive_its_definition(storage: Storage) -> None:
-    gate = Gate("widgets")
+    gate = AdmissionHandler("widgets")
     server = await serve(storage, gate)
     await send(server, "POST", CRDS, definition())
     async with asyncio.TaskGroup() as group:
@@ -144,7 +144,7 @@ async def test_an_object_does_not_outlive_its_definition(storage: Storage) -> No
 
 
 async def test_an_object_does_not_slip_into_a_namespace_that_goes(storage: Storage) -> None:
-    gate = Gate("configmaps")
+    gate = AdmissionHandler("configmaps")
     server = await serve(storage, NamespaceLifecycle(View(storage)), gate)
     await send(server, "POST", "/api/v1/namespaces", {"metadata": {"name": "short"}})
     target = CONFIGMAPS.format("short")
@@ -235,7 +235,7 @@ async def test_however_many_write_one_object_nobody_hears_of_a_conflict(
 
 
 async def test_an_eviction_is_not_admitted_as_a_deletion(storage: Storage) -> None:
-    gate = Gate("pods")
+    gate = AdmissionHandler("pods")
     gate.open.set()
     server = await serve(storage, gate)
     pods = "/api/v1/namespaces/default/pods"
@@ -246,7 +246,7 @@ async def test_an_eviction_is_not_admitted_as_a_deletion(storage: Storage) -> No
     assert gate.seen == [(Operation.CREATE, ""), (Operation.CREATE, "eviction")]
 
 
-class Counting(Yielding):
+class QuotaCounter(Yielding):
     """Notes how often writes were tried."""
 
     def __init__(self) -> None:
@@ -258,17 +258,17 @@ class Counting(Yielding):
 
 
 async def test_a_storm_of_writers_takes_turns(storage: Storage) -> None:
-    counting = Counting()
-    server = await serve(storage, counting)
+    quota_counter = QuotaCounter()
+    server = await serve(storage, quota_counter)
     target = CONFIGMAPS.format("default")
     await send(server, "POST", target, {"metadata": {"name": "a"}})
-    counting.tried = 0
+    quota_counter.tried = 0
     await asyncio.gather(
         *(send(server, "PATCH", f"{target}/a", {"data": {f"k{n}": ""}}, MERGE) for n in range(60))
     )
     _, found = await send(server, "GET", f"{target}/a")
     assert len(found["data"]) == 60
-    assert counting.tried <= 2 * 60
+    assert quota_counter.tried <= 2 * 60
 
 
 async def test_nobody_stands_behind_the_webhook_of_somebody_else(storage: Storage) -> None:
@@ -295,7 +295,7 @@ async def test_nobody_stands_behind_the_webhook_of_somebody_else(storage: Storag
 
 
 async def test_a_create_that_begins_again_is_judged_by_the_new_schema(storage: Storage) -> None:
-    gate = Gate("widgets")
+    gate = AdmissionHandler("widgets")
     server = await serve(storage, gate)
     await send(server, "POST", CRDS, definition())
     changed = definition()

@@ -75,17 +75,17 @@ async def test_a_watcher_that_dawdles_hears_everything_once_and_in_order(
     async with embedded_server(clock) as server:
         listener = Server(server.api.handle, HOST)
         slow = await a_deaf_one(await listener.start(), a_watch(server, query))
-        told, loop = bytearray(), asyncio.get_running_loop()
-        while b"\r\n\r\n" not in told:
-            told += await loop.sock_recv(slow, 1 << 20)
+        stated, loop = bytearray(), asyncio.get_running_loop()
+        while b"\r\n\r\n" not in stated:
+            stated += await loop.sock_recv(slow, 1 << 20)
         first = server.storage.version + 1
         for _ in range(10):
             await change(server.storage, 20)
-            while told.count(b'"type":"') < server.storage.version - first + 1:
-                told += await loop.sock_recv(slow, 1 << 20)
+            while stated.count(b'"type":"') < server.storage.version - first + 1:
+                stated += await loop.sock_recv(slow, 1 << 20)
         slow.close()
         await listener.stop(grace=1.0)
-        versions = [int(found) for found in re.findall(rb'"resourceVersion":"(\d+)"', told)]
+        versions = [int(found) for found in re.findall(rb'"resourceVersion":"(\d+)"', stated)]
         assert versions == list(range(first, server.storage.version + 1))
 
 
@@ -104,12 +104,12 @@ async def test_a_watcher_that_never_reads_is_cut_off_and_costs_little(clock: Clo
             kept, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        told = bytearray()
-        while not told.endswith(END):
-            told += await asyncio.get_running_loop().sock_recv(deaf, 1 << 20)
+        stated = bytearray()
+        while not stated.endswith(END):
+            stated += await asyncio.get_running_loop().sock_recv(deaf, 1 << 20)
         deaf.close()
         await listener.stop(grace=1.0)
     assert quick.result() > SIZE * (CHANGES - 1)
     assert kept < BOUND
-    assert len(told) < BOUND
-    assert b'"code":410' in told
+    assert len(stated) < BOUND
+    assert b'"code":410' in stated

@@ -272,10 +272,10 @@ async def test_what_a_push_does_not_take_is_read(storage: Storage, push: Push) -
 
 
 async def test_a_change_at_the_end_of_patience_is_told_once(storage: Storage) -> None:
-    watch, told = storage.watch("pods"), list[Event]()
+    watch, stated = storage.watch("pods"), list[Event]()
 
     def take(events: Sequence[Event]) -> bool:
-        told.extend(events)
+        stated.extend(events)
         return True
 
     async with asyncio.TaskGroup() as group:
@@ -284,9 +284,9 @@ async def test_a_change_at_the_end_of_patience_is_told_once(storage: Storage) ->
         waiting = group.create_task(watch.next(60, take))
         await asyncio.sleep(0)
         loop.call_later(60, lambda: group.create_task(create(storage, pod("late"))))
-    told.extend(waiting.result())
-    told.extend(await watch.next(0))
-    assert story(told) == [("ADDED", "early"), ("ADDED", "late")]
+    stated.extend(waiting.result())
+    stated.extend(await watch.next(0))
+    assert story(stated) == [("ADDED", "early"), ("ADDED", "late")]
 
 
 async def test_catching_up_comes_in_portions_and_misses_nothing(storage: Storage) -> None:

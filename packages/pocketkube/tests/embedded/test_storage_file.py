@@ -58,7 +58,7 @@ def sized(size: int = 10) -> Draft:
     return Draft(b'{"rv":"', b'","text":"%b"}' % (b"x" * size))
 
 
-def told(storage: Storage) -> list[tuple[str, bytes]]:
+def stated(storage: Storage) -> list[tuple[str, bytes]]:
     return [(record.key.path, record.value) for record in storage.page("configmaps").records]
 
 
@@ -69,10 +69,10 @@ async def test_everything_is_there_after_reopening_and_watches_resume(file: Path
         await storage.write(Delete(a("gone"), sized(3), gone.version))
         (old,) = await storage.write(Create(a("changed"), sized()))
         await storage.write(Update(a("changed"), sized(4), old.version))
-        before = told(storage)
+        before = stated(storage)
         expected = await storage.watch("configmaps", since=1).next()
     async with open_storage(file) as storage:
-        assert told(storage) == before
+        assert stated(storage) == before
         assert storage.version == 6
         events = await storage.watch("configmaps", since=1).next()
         assert [_plain(event) for event in events] == [_plain(event) for event in expected]
@@ -176,7 +176,7 @@ async def test_closing_lets_what_was_submitted_finish_and_watches_hear_of_it(fil
         await storage.close()
     assert heard == sorted(task.result() for task in tasks) == list(range(2, 102))
     async with open_storage(file) as storage:
-        assert len(told(storage)) == 100
+        assert len(stated(storage)) == 100
 
 
 async def test_a_compaction_that_falls_due_while_closing_holds_nobody_up(file: Path) -> None:
@@ -186,7 +186,7 @@ async def test_a_compaction_that_falls_due_while_closing_holds_nobody_up(file: P
         await asyncio.sleep(0)
         await storage.close()
     async with open_storage(file) as storage:
-        assert len(told(storage)) == 100
+        assert len(stated(storage)) == 100
 
 
 async def _create(storage: Storage, name: str) -> int:
@@ -201,7 +201,7 @@ async def test_a_cancelled_writer_harms_nobody(file: Path) -> None:
             await asyncio.sleep(0)
             task.cancel()
         await _create(storage, "next")
-        assert [path for path, _ in told(storage)] == ["default/cancelled", "default/next"]
+        assert [path for path, _ in stated(storage)] == ["default/cancelled", "default/next"]
 
 
 async def test_the_file_is_for_its_owner_only_because_secrets_are_in_it(file: Path) -> None:
@@ -291,9 +291,9 @@ async def test_a_full_disk_fails_the_writes_it_hits_and_nothing_else(file: Path)
         (later,) = await storage.write(Update(a("fine"), sized(5), fine.version))
         assert later.version == fine.version + 1
         assert [event.version for event in await watch.next()] == [2, 3]
-        before = told(storage)
+        before = stated(storage)
     async with open_storage(file) as storage:
-        assert told(storage) == before
+        assert stated(storage) == before
 
 
 async def test_a_write_that_breaks_off_in_the_middle_does_not_stop_the_next(file: Path) -> None:
@@ -302,7 +302,7 @@ async def test_a_write_that_breaks_off_in_the_middle_does_not_stop_the_next(file
             await storage.write(Create(a("x"), sized()), Create(a("not text: \ud800"), sized()))
         assert await _create(storage, "x") == 2
     async with open_storage(file) as storage:
-        assert len(told(storage)) == 1
+        assert len(stated(storage)) == 1
 
 
 async def test_a_refused_write_in_a_group_does_not_touch_its_neighbours(file: Path) -> None:

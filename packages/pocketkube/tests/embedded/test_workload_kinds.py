@@ -135,8 +135,8 @@ def test_a_template_asks_for_no_more_than_it_says() -> None:
         "both shares", "a job for ever", "indexes without a number", "a strange minute", "a strange zone",
     ],
 )  # fmt: skip
-def test_a_bad_workload_is_refused_in_the_words_of_a_server(obj: Object, told: str) -> None:
-    assert tried(obj)[1] == [told]
+def test_a_bad_workload_is_refused_in_the_words_of_a_server(obj: Object, stated: str) -> None:
+    assert tried(obj)[1] == [stated]
 
 
 def test_a_job_is_told_apart_by_labels_it_is_given() -> None:
@@ -190,8 +190,8 @@ def test_a_selector_is_chosen_once(kind: str) -> None:
 def test_a_stateful_set_keeps_its_service_and_claims() -> None:
     old = made(a_workload("StatefulSet", serviceName="s"))
     assert not changed(old, replicas=3, minReadySeconds=5)[1]
-    (told,) = changed(old, serviceName="t")[1]
-    assert told.startswith("spec: Forbidden: updates to statefulset spec for fields other than")
+    (stated,) = changed(old, serviceName="t")[1]
+    assert stated.startswith("spec: Forbidden: updates to statefulset spec for fields other than")
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def test_a_job_that_stands_still_may_be_sent_elsewhere(pod: Object, *, allowed: 
     going = made(a_workload("Job"))
     template = deepcopy(going["spec"]["template"])
     template["spec"] |= pod
-    (told,) = changed(going, template=template)[1]
-    assert told.startswith("spec.template: Invalid value: {")
-    assert told.endswith(": field is immutable")
+    (stated,) = changed(going, template=template)[1]
+    assert stated.startswith("spec.template: Invalid value: {")
+    assert stated.endswith(": field is immutable")
 
 
 def test_a_deployment_counts_changes_of_its_annotations_too() -> None:
@@ -249,5 +249,5 @@ def test_a_daemon_set_counts_its_templates() -> None:
         ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
     ],
 )
-def test_a_timetable_is_read_as_cron_reads_it(schedule: str, told: str) -> None:
-    assert timetable.wrong(schedule) == told
+def test_a_timetable_is_read_as_cron_reads_it(schedule: str, stated: str) -> None:
+    assert timetable.wrong(schedule) == stated

@@ -69,8 +69,8 @@ def test_yaml_stands_for_json(text: str, value: Any) -> None:
         pytest.param("a: 1\nb: [\n", "line 2: did not find expected node content", id="no end"),
     ],
 )
-def test_what_is_no_yaml_is_refused_in_one_sentence(text: str, told: str) -> None:
-    with pytest.raises(NotYaml, match=told) as caught:
+def test_what_is_no_yaml_is_refused_in_one_sentence(text: str, stated: str) -> None:
+    with pytest.raises(NotYaml, match=stated) as caught:
         yamlbodies.decode(text)
     assert str(caught.value).count("yaml: ") == 1
 

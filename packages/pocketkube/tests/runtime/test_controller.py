@@ -15,7 +15,7 @@ from kubeloop.net.faults import Fault, FaultyTransport, Rule, writes
 from kubeloop.objects import codec
 from kubeloop.objects.core import CONFIG_MAPS, NAMESPACES, PODS, ConfigMap
 from kubeloop.objects.meta import JSON, Key, key_of, owner_reference
-from kubeloop.objects.plan import NOTHING, Create, Delete, Notice, Patch, Plan, Post, Step
+from kubeloop.objects.plan import NOTHING, Create, Delete, Emit, Patch, Plan, Post, Step
 from kubeloop.runtime.clock import VirtualClock
 from kubeloop.runtime.controller import Refused
 from kubeloop.runtime.manager import Manager, Settings
@@ -25,7 +25,7 @@ from pocketkube.testing.apiserver import embedded_server
 
 PARENTS = "/api/v1/namespaces/ns/configmaps"
 CHILDREN = "/api/v1/namespaces/ns/pods"
-Turn = Callable[[Key, datetime], Plan]
+Reconciler = Callable[[Key, datetime], Plan]
 
 
 def a_parent(name: str) -> Stored:
@@ -52,8 +52,8 @@ class Bench:
         self.children = self.manager.informers.of(PODS)
         self.children.add_index("owner", by_owner)
 
-    def control(self, turn: Turn) -> None:
-        controller = self.manager.controller("test", turn)
+    def control(self, reconcile: Reconciler) -> None:
+        controller = self.manager.controller("test", reconcile)
         controller.follow(self.parents)
         controller.follow(
             self.children,
@@ -86,10 +86,10 @@ def bench() -> Bench:
     return Bench()
 
 
-def one_child_then_status(bench: Bench) -> Turn:
+def one_child_then_status(bench: Bench) -> Reconciler:
     """The smallest real controller: each parent gets one child and then says so."""
 
-    def turn(key: Key, _: datetime) -> Plan:
+    def reconcile(key: Key, _: datetime) -> Plan:
         parent = bench.parents.reader.get(key)
         if parent is None:
             return NOTHING
@@ -104,7 +104,7 @@ def one_child_then_status(bench: Bench) -> Turn:
             )
         )
 
-    return turn
+    return reconcile
 
 
 async def test_two_writes_per_object_although_the_watch_lags(bench: Bench) -> None:
@@ -144,10 +144,10 @@ async def test_faults_on_the_wire_neither_lose_nor_double_anything(seed: int) ->
 
 async def test_stages_are_applied_in_order_and_a_failing_one_ends_the_plan(bench: Bench) -> None:
     bench.server.create(PARENTS, a_parent("p"))
-    turns: list[datetime] = []
+    locks: list[datetime] = []
 
-    def turn(key: Key, now: datetime) -> Plan:
-        turns.append(now)
+    def reconcile(key: Key, now: datetime) -> Plan:
+        locks.append(now)
         parent = bench.parents.reader.get(key)
         assert parent is not None
         missing = Patch(PODS, Key("ns", "not-there"), {"data": {}})
@@ -156,20 +156,20 @@ async def test_stages_are_applied_in_order_and_a_failing_one_ends_the_plan(bench
             return NOTHING
         return Plan().then(*first).then(missing).then(bench.child_of(parent, 9))
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(5)
         names = sorted(
             path.rsplit("/", 1)[1] for path in bench.server.objects if path.startswith(CHILDREN)
         )
         assert names == ["p-0", "p-1", "p-2"]
-        assert len(turns) == 2
+        assert len(locks) == 2
 
 
 async def test_lanes_follow_the_stages_and_fail_each_for_itself(bench: Bench) -> None:
     bench.server.create(PARENTS, a_parent("p"))
 
-    def turn(key: Key, _: datetime) -> Plan:
+    def reconcile(key: Key, _: datetime) -> Plan:
         parent = bench.parents.reader.get(key)
         assert parent is not None
         missing = Patch(PODS, Key("ns", "not-there"), {"data": {}})
@@ -179,7 +179,7 @@ async def test_lanes_follow_the_stages_and_fail_each_for_itself(bench: Bench) ->
         free = Plan().then(bench.child_of(parent, 1)).then(bench.child_of(parent, 2))
         return Plan().then(bench.child_of(parent, 0)).beside(stuck, free)
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(5)
         names = sorted(
@@ -191,13 +191,13 @@ async def test_lanes_follow_the_stages_and_fail_each_for_itself(bench: Bench) ->
 async def test_lanes_are_not_begun_when_a_stage_fails(bench: Bench) -> None:
     bench.server.create(PARENTS, a_parent("p"))
 
-    def turn(key: Key, _: datetime) -> Plan:
+    def reconcile(key: Key, _: datetime) -> Plan:
         parent = bench.parents.reader.get(key)
         assert parent is not None
         missing = Patch(PODS, Key("ns", "not-there"), {"data": {}})
         return Plan().then(missing).beside(Plan().then(bench.child_of(parent, 1)))
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(5)
         assert not [path for path in bench.server.objects if path.startswith(CHILDREN)]
@@ -205,32 +205,32 @@ async def test_lanes_are_not_begun_when_a_stage_fails(bench: Bench) -> None:
 
 async def test_a_turn_is_taken_again_at_the_instant_the_plan_names(bench: Bench) -> None:
     bench.server.create(PARENTS, a_parent("p"))
-    turns: list[datetime] = []
+    locks: list[datetime] = []
 
-    def turn(_: Key, now: datetime) -> Plan:
-        turns.append(now)
-        return Plan().wake(turns[0] + timedelta(hours=len(turns)) if len(turns) < 4 else None)
+    def reconcile(_: Key, now: datetime) -> Plan:
+        locks.append(now)
+        return Plan().requeue(locks[0] + timedelta(hours=len(locks)) if len(locks) < 4 else None)
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(86_400)
-        assert turns == [turns[0] + timedelta(hours=i) for i in range(4)]
+        assert locks == [locks[0] + timedelta(hours=i) for i in range(4)]
 
 
 async def test_a_turn_that_raises_is_taken_again_and_counted(bench: Bench) -> None:
     bench.server.create(PARENTS, a_parent("p"))
-    turns: list[Key] = []
+    locks: list[Key] = []
 
-    def turn(key: Key, _: datetime) -> Plan:
-        turns.append(key)
-        if len(turns) < 4:
+    def reconcile(key: Key, _: datetime) -> Plan:
+        locks.append(key)
+        if len(locks) < 4:
             raise RuntimeError("a bug")
         return NOTHING
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(60)
-        assert len(turns) == 4
+        assert len(locks) == 4
         scrape = bench.manager.metrics.render().decode()
         assert (
             'korder_reconciliation_errors_total{controller="test",error_type="RuntimeError"} 3.0'
@@ -247,7 +247,7 @@ async def test_deleting_what_is_already_gone_or_replaced_is_done(bench: Bench) -
     bench.server.create(CHILDREN, {"metadata": {"name": "successor", "namespace": "ns"}})
     results: list[Plan] = []
 
-    def turn(key: Key, _: datetime) -> Plan:
+    def reconcile(key: Key, _: datetime) -> Plan:
         plan = Plan().then(
             Delete(PODS, Key("ns", "never-was"), "uid-x"),
             Delete(PODS, Key("ns", "successor"), "uid-of-predecessor"),
@@ -255,7 +255,7 @@ async def test_deleting_what_is_already_gone_or_replaced_is_done(bench: Bench) -
         results.append(plan)
         return plan
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(60)
         assert len(results) == 1
@@ -266,13 +266,13 @@ async def test_a_deleted_child_is_not_deleted_twice_while_the_watch_lags(bench: 
     bench.server.create(PARENTS, a_parent("p"))
     bench.server.create(CHILDREN, {"metadata": {"name": "victim", "namespace": "ns"}})
 
-    def turn(key: Key, now: datetime) -> Plan:
+    def reconcile(key: Key, now: datetime) -> Plan:
         victims = [
             Delete(PODS, key_of(pod), pod.metadata.uid) for pod in bench.children.reader.all()
         ]
-        return Plan().then(*victims).wake(now + timedelta(milliseconds=100))
+        return Plan().then(*victims).requeue(now + timedelta(milliseconds=100))
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         bench.server.lag = 10
         await asyncio.sleep(5)
@@ -286,7 +286,7 @@ async def test_an_action_on_a_subresource_meets_exactly_the_object_that_was_read
     for name in ("known", "replaced"):
         bench.server.create(CHILDREN, {"metadata": {"name": name, "namespace": "ns"}})
 
-    def turn(key: Key, _: datetime) -> Plan:
+    def reconcile(key: Key, _: datetime) -> Plan:
         known = bench.children.reader.get(Key("ns", "known"))
         assert known is not None
         target = {"target": {"name": "node-1"}}
@@ -297,7 +297,7 @@ async def test_an_action_on_a_subresource_meets_exactly_the_object_that_was_read
             )
         )
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(5)
         objects = bench.server.objects
@@ -307,17 +307,17 @@ async def test_an_action_on_a_subresource_meets_exactly_the_object_that_was_read
 
 async def test_notices_become_events_and_repetitions_a_series(bench: Bench) -> None:
     bench.server.create(PARENTS, a_parent("p"))
-    turns = 0
+    locks = 0
 
-    def turn(key: Key, now: datetime) -> Plan:
-        nonlocal turns
-        turns += 1
+    def reconcile(key: Key, now: datetime) -> Plan:
+        nonlocal locks
+        locks += 1
         parent = bench.parents.reader.get(key)
         assert parent is not None
-        notice = Notice(CONFIG_MAPS, parent, "Waiting", "no room on any node")
-        return Plan().tell(notice).wake(now + timedelta(seconds=30) if turns < 5 else None)
+        emit = Emit(CONFIG_MAPS, parent, "Waiting", "no room on any node")
+        return Plan().tell(emit).requeue(now + timedelta(seconds=30) if locks < 5 else None)
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(300)
         events = [obj for path, obj in bench.server.objects.items() if "/events/" in path]
@@ -331,24 +331,24 @@ async def test_what_was_done_is_told_although_another_step_of_the_plan_was_not(
 ) -> None:
     """The next turn finds it done and would never tell of it."""
     bench.server.create(PARENTS, a_parent("p"))
-    turns = 0
+    locks = 0
 
-    def turn(key: Key, _: datetime) -> Plan:
-        nonlocal turns
-        turns += 1
+    def reconcile(key: Key, _: datetime) -> Plan:
+        nonlocal locks
+        locks += 1
         parent = bench.parents.reader.get(key)
-        if parent is None or turns > 1:
+        if parent is None or locks > 1:
             return NOTHING
         done = bench.child_of(parent)
         failing = Patch(CONFIG_MAPS, key, {"data": {}}, resource_version="1000")
         later = bench.child_of(parent, 1)
-        told = [
-            Notice(CONFIG_MAPS, parent, word, word, after=step)
+        stated = [
+            Emit(CONFIG_MAPS, parent, word, word, after=step)
             for word, step in (("Done", done), ("Failed", failing), ("Later", later), ("All", None))
         ]
-        return Plan().then(done, failing).then(later).tell(*told)
+        return Plan().then(done, failing).then(later).tell(*stated)
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(5)
         objects = bench.server.objects.items()
@@ -358,14 +358,12 @@ async def test_what_was_done_is_told_although_another_step_of_the_plan_was_not(
 async def test_a_flood_of_different_notices_about_one_object_is_held_back(bench: Bench) -> None:
     bench.server.create(PARENTS, a_parent("p"))
 
-    def turn(key: Key, _: datetime) -> Plan:
+    def reconcile(key: Key, _: datetime) -> Plan:
         parent = bench.parents.reader.get(key)
         assert parent is not None
-        return Plan().tell(
-            *(Notice(CONFIG_MAPS, parent, "Noise", f"number {i}") for i in range(100))
-        )
+        return Plan().tell(*(Emit(CONFIG_MAPS, parent, "Noise", f"number {i}") for i in range(100)))
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(10)
         assert sum("/events/" in path for path in bench.server.objects) == 25
@@ -376,18 +374,18 @@ async def test_a_flood_of_different_notices_about_one_object_is_held_back(bench:
 
 async def test_a_flood_is_over_in_time_although_the_clock_was_set_back(bench: Bench) -> None:
     bench.server.create(PARENTS, a_parent("p"))
-    turns = 0
+    locks = 0
 
-    def turn(key: Key, _: datetime) -> Plan:
-        nonlocal turns
-        turns += 1
+    def reconcile(key: Key, _: datetime) -> Plan:
+        nonlocal locks
+        locks += 1
         parent = bench.parents.reader.get(key)
         assert parent is not None
         return Plan().tell(
-            *(Notice(CONFIG_MAPS, parent, "Noise", f"{turns}, {i}") for i in range(30))
+            *(Emit(CONFIG_MAPS, parent, "Noise", f"{locks}, {i}") for i in range(30))
         )
 
-    bench.control(turn)
+    bench.control(reconcile)
     async with bench.running():
         await asyncio.sleep(10)
         bench.clock.jump(timedelta(days=-30))
@@ -403,13 +401,13 @@ async def test_stopping_lets_a_turn_finish_but_begins_no_new_one(bench: Bench) -
     begun: list[str] = []
     ended: list[str] = []
 
-    async def turn(key: Key, _: datetime) -> Plan:
+    async def reconcile(key: Key, _: datetime) -> Plan:
         begun.append(key.name)
         await asyncio.sleep(3)
         ended.append(key.name)
-        return Plan().wake(bench.clock.now())
+        return Plan().requeue(bench.clock.now())
 
-    bench.control(turn)  # type: ignore[arg-type]
+    bench.control(reconcile)  # type: ignore[arg-type]
     async with bench.running():
         await asyncio.sleep(1)
     assert sorted(begun) == sorted(ended) == ["a", "b"]
@@ -425,11 +423,11 @@ async def test_a_namespace_that_ends_is_no_failure() -> None:
         wanted = Plan().then(Create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "ns"}}))
         tries: list[datetime] = []
 
-        def turn(key: Key, now: datetime) -> Plan:
+        def reconcile(key: Key, now: datetime) -> Plan:
             tries.append(now)
             return wanted if key.name == "ns" else NOTHING
 
-        manager.controller("test", turn).follow(manager.informers.of(NAMESPACES))
+        manager.controller("test", reconcile).follow(manager.informers.of(NAMESPACES))
         with capture_logs() as logged:
             group.create_task(manager.run(stop))
             await asyncio.sleep(60)
@@ -443,9 +441,11 @@ async def test_a_namespace_that_ends_is_no_failure() -> None:
 async def test_a_refusal_is_answered_by_the_controller_if_it_wants_to(answers: bool) -> None:
     clock, rng, stop = VirtualClock(), random.Random(1), asyncio.Event()
     tries: list[datetime] = []
-    told = Plan().then(Create(CONFIG_MAPS, {"metadata": {"name": "told", "namespace": "default"}}))
+    stated = Plan().then(
+        Create(CONFIG_MAPS, {"metadata": {"name": "told", "namespace": "default"}})
+    )
 
-    def turn(key: Key, now: datetime) -> Plan:
+    def reconcile(key: Key, now: datetime) -> Plan:
         if key.name != "default":
             return NOTHING
         tries.append(now)
@@ -456,12 +456,12 @@ async def test_a_refusal_is_answered_by_the_controller_if_it_wants_to(answers: b
         assert isinstance(step, Create)
         assert "Not A Name" in error.message
         again = now + timedelta(seconds=20)
-        return (told if len(tries) == 1 else Plan()).wake(again) if answers else None
+        return (stated if len(tries) == 1 else Plan()).requeue(again) if answers else None
 
     async with embedded_server(clock) as server, asyncio.TaskGroup() as group:
         client = server.client()
         manager = Manager(client, Settings(identity="one"), clock=clock, rng=rng)
-        controller = manager.controller("test", turn, refused=refused)
+        controller = manager.controller("test", reconcile, refused=refused)
         controller.follow(manager.informers.of(NAMESPACES))
         with capture_logs() as logged:
             group.create_task(manager.run(stop))
@@ -478,13 +478,13 @@ async def test_a_refusal_is_answered_by_the_controller_if_it_wants_to(answers: b
 
 
 @asynccontextmanager
-async def refusing(turn: Turn, refused: Refused) -> AsyncIterator[Client]:
+async def refusing(reconcile: Reconciler, refused: Refused) -> AsyncIterator[Client]:
     """A controller that looks at namespaces, on a server that says no."""
     clock, rng, stop = VirtualClock(), random.Random(1), asyncio.Event()
     async with embedded_server(clock) as server, asyncio.TaskGroup() as group:
         client = server.client()
         manager = Manager(client, Settings(identity="one"), clock=clock, rng=rng)
-        controller = manager.controller("test", turn, refused=refused)
+        controller = manager.controller("test", reconcile, refused=refused)
         controller.follow(manager.informers.of(NAMESPACES))
         group.create_task(manager.run(stop))
         try:
@@ -511,12 +511,12 @@ def name_of(step: Step) -> str:
     ],
 )
 async def test_all_refusals_of_a_stage_are_answered_in_one_turn(
-    others: tuple[Step, ...], turns: int
+    others: tuple[Step, ...], locks: int
 ) -> None:
     """Each of many that are refused costs one try, and not as many as there are others."""
     looks: list[datetime] = []
 
-    def turn(key: Key, now: datetime) -> Plan:
+    def reconcile(key: Key, now: datetime) -> Plan:
         if key.name != "default":
             return NOTHING
         looks.append(now)
@@ -527,17 +527,17 @@ async def test_all_refusals_of_a_stage_are_answered_in_one_turn(
         name = name_of(step)
         return None if name == "Nobody" else Plan().then(a_map(f"told-{name.lower()}"))
 
-    async with refusing(turn, refused) as client:
+    async with refusing(reconcile, refused) as client:
         await asyncio.sleep(5)
         names = {each.metadata.name for each in (await client.list(CONFIG_MAPS, "default")).items}
     assert {f"told-no-{n}" for n in range(40)} <= names
-    assert len(looks) == turns
+    assert len(looks) == locks
 
 
 async def test_a_silent_answer_in_one_lane_is_none_to_the_refusal_in_another() -> None:
     looks: list[datetime] = []
 
-    def turn(key: Key, now: datetime) -> Plan:
+    def reconcile(key: Key, now: datetime) -> Plan:
         if key.name != "default":
             return NOTHING
         looks.append(now)
@@ -547,7 +547,7 @@ async def test_a_silent_answer_in_one_lane_is_none_to_the_refusal_in_another() -
     def refused(_: Key, step: Step, __: ApiError, ___: datetime) -> Plan | None:
         return Plan() if name_of(step) == "No-1" else Plan().then(a_map("told"))
 
-    async with refusing(turn, refused) as client:
+    async with refusing(reconcile, refused) as client:
         await asyncio.sleep(5)
         assert await client.get(CONFIG_MAPS, Key("default", "told"))
     assert len(looks) == 1
@@ -557,7 +557,7 @@ async def test_of_several_answers_about_one_object_the_first_is_enough() -> None
     """An order that makes many tickets says once that they are refused."""
     looks: list[datetime] = []
 
-    def turn(key: Key, now: datetime) -> Plan:
+    def reconcile(key: Key, now: datetime) -> Plan:
         if key.name != "default":
             return NOTHING
         looks.append(now)
@@ -567,7 +567,7 @@ async def test_of_several_answers_about_one_object_the_first_is_enough() -> None
         body: JSON = {"metadata": {"annotations": {"refused": name_of(step)}}}
         return Plan().then(Patch(CONFIG_MAPS, Key("default", "book"), body))
 
-    async with refusing(turn, refused) as client:
+    async with refusing(reconcile, refused) as client:
         await client.create(CONFIG_MAPS, a_map("book").body)
         await asyncio.sleep(5)
         book = await client.get(CONFIG_MAPS, Key("default", "book"))

@@ -108,11 +108,11 @@ class History:
         """A pod of the Deployment `web`."""
         self.pod(f"web-{number}", ("ReplicaSet", "web-1"), node, why=why)
 
-    def told(self) -> Timeline:
+    def stated(self) -> Timeline:
         return self.chronicle.tell(self.end)
 
 
-def a_report(told: Timeline) -> Report:
+def a_report(stated: Timeline) -> Report:
     """The report of a run of which only its timeline matters."""
     run = Run(
         seed=1,
@@ -125,7 +125,7 @@ def a_report(told: Timeline) -> Report:
         digest="d1" * 32,
         command="korder simulate --nodes 2",
     )
-    return Report(run=run, timeline=told)
+    return Report(run=run, timeline=stated)
 
 
 def _owned(kind: str, name: str) -> dict[str, JSON]:

@@ -7,7 +7,7 @@ import random
 from typing import Any, Self, TypeVar
 
 import pytest
-from tests.simulation.orders import Operator, Turns
+from tests.simulation.orders import Operator, WriteLocks
 
 from kubeloop.client.client import Client
 from kubeloop.client.request import Selection
@@ -140,11 +140,11 @@ class CreatesTwice(Operator):
         manager.informers.wrote = lambda *_: None  # type: ignore[method-assign]
         return manager
 
-    def turns(self, orders: Informer[ConfigMap], lines: Informer[ConfigMap]) -> Turns:
+    def locks(self, orders: Informer[ConfigMap], lines: Informer[ConfigMap]) -> WriteLocks:
         return _RandomNames(orders, lines)
 
 
-class _RandomNames(Turns):
+class _RandomNames(WriteLocks):
     def line(self, order: ConfigMap, number: str) -> Create:
         create = super().line(order, number)
         assert isinstance(create.body, dict)

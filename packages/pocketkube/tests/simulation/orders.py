@@ -13,7 +13,7 @@ from kubeloop.client.client import Client
 from kubeloop.objects import codec, instant
 from kubeloop.objects.core import CONFIG_MAPS, ConfigMap
 from kubeloop.objects.meta import JSON, Key, key_of, owner_reference
-from kubeloop.objects.plan import NOTHING, Create, Delete, Notice, Patch, Plan, Step
+from kubeloop.objects.plan import NOTHING, Create, Delete, Emit, Patch, Plan, Step
 from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.controller import Controller
 from kubeloop.runtime.informer import Informer, Scope
@@ -47,7 +47,7 @@ class Operator:
             orders = manager.informers.of(CONFIG_MAPS, Scope(NAMESPACE, f"{PART}=order"))
             lines = manager.informers.of(CONFIG_MAPS, Scope(NAMESPACE, f"{PART}=line"))
             lines.add_index("owner", by_owner)
-            controller = manager.controller("orders", self.turns(orders, lines).turn)
+            controller = manager.controller("orders", self.locks(orders, lines).reconcile)
             self.adjust(controller, clock, rng)
             controller.follow(orders)
             controller.follow(lines, _owners)
@@ -60,21 +60,21 @@ class Operator:
     ) -> Manager:
         return Manager(client, settings, clock=clock, rng=rng)
 
-    def turns(self, orders: Informer[ConfigMap], lines: Informer[ConfigMap]) -> "Turns":
-        return Turns(orders, lines)
+    def locks(self, orders: Informer[ConfigMap], lines: Informer[ConfigMap]) -> "WriteLocks":
+        return WriteLocks(orders, lines)
 
     def adjust(self, controller: Controller, clock: Clock, rng: random.Random) -> None:
         """A place for mutants to change the controller."""
 
 
-class Turns:
+class WriteLocks:
     """What the operator decides."""
 
     def __init__(self, orders: Informer[ConfigMap], lines: Informer[ConfigMap]) -> None:
         self._orders = orders.reader
         self._lines = lines.reader
 
-    def turn(self, key: Key, now: datetime) -> Plan:
+    def reconcile(self, key: Key, now: datetime) -> Plan:
         order = self._orders.get(key)
         if order is None or order.metadata.deletion_timestamp is not None:
             return NOTHING
@@ -83,9 +83,9 @@ class Turns:
         if news:
             plan = plan.then(_written(order, news))
         if "closed" in news:
-            plan = plan.tell(Notice(CONFIG_MAPS, order, "Closed", f"closed for {news['closed']}"))
+            plan = plan.tell(Emit(CONFIG_MAPS, order, "Closed", f"closed for {news['closed']}"))
         due = deadline_of(order)
-        return plan.wake(due) if due is not None and due > now else plan
+        return plan.requeue(due) if due is not None and due > now else plan
 
     def line(self, order: ConfigMap, number: str) -> Create:
         meta: dict[str, JSON] = {

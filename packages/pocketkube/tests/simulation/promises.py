@@ -39,8 +39,8 @@ class OneChildForEachLine(Invariant):
             if _is("order", order):
                 lines = sorted(map(line_of, view.owned(CONFIG_MAPS, order.metadata.uid)), key=int)
                 if lines != wanted(order):
-                    told = f"the order wants the lines {wanted(order)} and has {lines}"
-                    yield Broken(told, (_subject(order),))
+                    stated = f"the order wants the lines {wanted(order)} and has {lines}"
+                    yield Broken(stated, (_subject(order),))
 
 
 class RequestsAreAnsweredOnce(Invariant):
@@ -82,8 +82,8 @@ def _wrongs(before: ConfigMap, after: ConfigMap, subject: Subject) -> Iterable[B
     if request != was and not answered:
         yield Broken(f"the operator made the request {was!r} {request!r}", (subject,))
     if answered and after.data.get("answered") != was:
-        told = f"the request {was} was taken away and {after.data.get('answered')} answered"
-        yield Broken(told, (subject,))
+        stated = f"the request {was} was taken away and {after.data.get('answered')} answered"
+        yield Broken(stated, (subject,))
     counted = int(after.data.get("count") or "0") - int(before.data.get("count") or "0")
     if counted != bool(answered):
         yield Broken(f"{counted} answers were counted, not {int(bool(answered))}", (subject,))
@@ -160,8 +160,8 @@ class StoresAreTrue(Invariant):
                 known |= _versions(informer.reader.all())
             for key in sorted({*known, *truth}):
                 if known.get(key) != truth.get(key):
-                    told = f"{replica} knows version {known.get(key)}, it is {truth.get(key)}"
-                    yield Broken(told, (Subject(str(CONFIG_MAPS), *key),))
+                    stated = f"{replica} knows version {known.get(key)}, it is {truth.get(key)}"
+                    yield Broken(stated, (Subject(str(CONFIG_MAPS), *key),))
 
 
 def promises(operator: Operator, tolerance: Tolerance) -> tuple[Invariant, ...]:

@@ -47,7 +47,7 @@ class History(BaseHistory):  # type: ignore[misc, valid-type]  the class of a fi
         }
         self.put(an_order("batch", replicas).but(changed))
 
-    def books(self, members: str, made: int, replicas: int = 3) -> None:
+    def order_pools(self, members: str, made: int, replicas: int = 3) -> None:
         """The order has acted: its pool has these members, and so many numbers are made."""
         pool: JSON = {"members": members, "size": replicas}
         self.order_is(_status(madeIndex=made, nextIndex=3, pools=[pool]), replicas)
@@ -60,8 +60,8 @@ class History(BaseHistory):  # type: ignore[misc, valid-type]  the class of a fi
         self.put(built.but({"spec": spec, "status": status}), by="korder")
 
     def texts(self) -> list[str]:
-        told: Timeline = self.told()
-        return [each.text for each in told.happenings]
+        stated: Timeline = self.stated()
+        return [each.text for each in stated.happenings]
 
 
 def _status(**more: JSON) -> dict[str, JSON]:
@@ -71,62 +71,62 @@ def _status(**more: JSON) -> dict[str, JSON]:
 def test_one_ticket_of_three_is_not_all_while_the_others_are_being_made() -> None:
     history = History()
     history.order(3)
-    history.books("0-2", made=0)
+    history.order_pools("0-2", made=0)
     history.ticket("batch-1")
     history.after(1).ticket("batch-1", "Reserved")
-    told = history.told()
-    assert told.workloads[0].complete_at is None
-    assert told.promises[0].text == "wants 3, has 1 since 00:00:00"
+    stated = history.stated()
+    assert stated.workloads[0].complete_at is None
+    assert stated.promises[0].text == "wants 3, has 1 since 00:00:00"
 
 
 def test_an_order_is_complete_when_its_last_ticket_is_held() -> None:
     history = History()
     history.order(3)
-    history.books("0-2", made=0)
+    history.order_pools("0-2", made=0)
     for number in range(3):
         history.ticket(f"batch-{number}")
     for number in range(3):
         history.after(1).ticket(f"batch-{number}", "Reserved")
-    history.books("0-2", made=3)
-    assert history.told().workloads[0].complete_at == at(3)
+    history.order_pools("0-2", made=3)
+    assert history.stated().workloads[0].complete_at == at(3)
     assert history.texts() == ["3 tickets wanted, all held after 3s"]
 
 
 def test_a_ticket_that_ends_is_not_taken_for_one_that_is_yet_to_be_made() -> None:
     history = History()
-    history.books("0-2", made=0)
+    history.order_pools("0-2", made=0)
     for number in range(3):
         history.ticket(f"batch-{number}", "Reserved")
     history.after(60).ticket("batch-1", "Expired")
-    assert history.told().promises[0].text == "has all 2 tickets held"
+    assert history.stated().promises[0].text == "has all 2 tickets held"
 
 
 def test_an_order_on_which_nobody_acts_misses_what_its_spec_wants() -> None:
     history = History()
     history.order(3)
-    assert history.told().promises[0].text == "wants 3, has 0 since 00:00:00"
+    assert history.stated().promises[0].text == "wants 3, has 0 since 00:00:00"
 
 
 def test_an_order_that_is_made_again_counts_anew() -> None:
     history = History()
-    history.books("0-2", made=0)
+    history.order_pools("0-2", made=0)
     history.ticket("batch-0", "Reserved")
     history.drop("orders.core.korder.dev", "batch")
     history.drop("tickets.core.korder.dev", "batch-0", by="korder")
     history.after(60).order(3)
-    assert history.told().promises[0].text == "wants 3, has 0 since 00:01:00"
+    assert history.stated().promises[0].text == "wants 3, has 0 since 00:01:00"
 
 
 def test_an_order_that_is_scaled_wants_the_rest_at_once() -> None:
     history = History()
-    history.books("0-2", made=3)
+    history.order_pools("0-2", made=3)
     for number in range(3):
         history.ticket(f"batch-{number}", "Reserved")
     pool: JSON = {"members": "0-2", "size": 3}
     made = _status(madeIndex=3, nextIndex=3, pools=[pool])
     history.after(60).order_is(made, replicas=5, generation=2)
-    told = history.told()
-    assert told.promises[0].text == "wants 5, has 3 since 00:01:00"
+    stated = history.stated()
+    assert stated.promises[0].text == "wants 5, has 3 since 00:01:00"
     assert history.texts()[-1] == "2 of 5 still missing at the end"
 
 
@@ -134,14 +134,14 @@ def test_tickets_whose_time_has_not_come_are_not_wanted_and_then_all_at_once() -
     history = History()
     start = instant.render(at(600))
     history.order(2)
-    history.books("0-1", made=0, replicas=2)
+    history.order_pools("0-1", made=0, replicas=2)
     for number in (0, 1):
         history.ticket(f"batch-{number}", start=start)
     history.after(1).ticket("batch-0", "Pending", "Scheduled", start)
     history.ticket("batch-1", "Pending", "Scheduled", start)
     history.after(600).ticket("batch-0", "Reserved", start=start)
     history.after(2).ticket("batch-1", "Reserved", start=start)
-    (batch,) = history.told().workloads
+    (batch,) = history.stated().workloads
     assert (batch.started_at, batch.complete_at) == (at(601), at(603))
     assert batch.spans[0].state is State.IDLE
     assert history.texts() == ["2 tickets wanted, all held after 2s"]
@@ -173,9 +173,9 @@ def test_an_order_that_wants_nothing_now_is_kept_and_nothing_is_told(
 ) -> None:
     history = History()
     history.order_is(status, replicas, **spec)
-    told = history.told()
-    assert (told.promises[0].kept, told.promises[0].text) == (True, text)
-    assert told.workloads[0].complete_at is None
+    stated = history.stated()
+    assert (stated.promises[0].kept, stated.promises[0].text) == (True, text)
+    assert stated.workloads[0].complete_at is None
     assert history.texts() == []
 
 
@@ -185,19 +185,19 @@ def test_an_order_for_every_node_wants_a_ticket_on_each() -> None:
     history.order_is(made, replicas=1, daemonSet=True)
     history.ticket("batch-node-1", "Reserved")
     history.after(1).ticket("batch-node-2", "Reserved")
-    assert history.told().workloads[0].complete_at == at(1)
+    assert history.stated().workloads[0].complete_at == at(1)
     assert history.texts() == ["2 tickets wanted, all held after 1s"]
 
 
 def test_tickets_that_wait_for_room_are_counted_apart_from_pods() -> None:
     history = History(seconds=300)
-    history.books("0-2", made=3)
+    history.order_pools("0-2", made=3)
     history.ticket("batch-0", "Reserved")
     history.ticket("batch-1", "Pending", NO_ROOM)
     history.ticket("batch-2", "Pending", NO_ROOM)
     history.after(100).ticket("batch-1", "Reserved")
     history.after(100).drop("tickets.core.korder.dev", "batch-2", by="korder")
-    use = history.told().use
+    use = history.stated().use
     assert [use.waiting_tickets[second] for second in (0, 50, 150, 250)] == [2, 2, 1, 0]
     assert set(use.waiting) == {0}
 
@@ -220,15 +220,15 @@ def test_a_pool_whose_tickets_have_expired_misses_them_until_the_next_firing() -
     history.after(8940).order_is(_status(), replicas=2, **POOL)
     history.ticket("batch-2", "Reserved")
     history.ticket("batch-3", "Reserved")
-    told = history.told()
+    stated = history.stated()
     assert history.texts()[-1] == "2 of 2 tickets missing for 150m: No ticket until 03:00"
-    assert [each.bad for each in told.happenings] == [False, True]
-    assert [each.state for each in told.workloads[0].spans] == [
+    assert [each.bad for each in stated.happenings] == [False, True]
+    assert [each.state for each in stated.workloads[0].spans] == [
         State.RUNNING,
         State.WAITING,
         State.RUNNING,
     ]
-    assert (told.promises[0].kept, told.promises[0].text) == (
+    assert (stated.promises[0].kept, stated.promises[0].text) == (
         False,
         "had 2 of 2 tickets missing for 150m since 00:30:00: No ticket until 03:00",
     )
@@ -238,12 +238,12 @@ def test_a_pool_that_is_empty_at_the_end_wants_its_tickets() -> None:
     history = a_pool_of_two()
     history.after(1800).ticket("batch-0", "Expired")
     history.ticket("batch-1", "Expired")
-    told = history.told()
-    assert (told.promises[0].kept, told.promises[0].text) == (
+    stated = history.stated()
+    assert (stated.promises[0].kept, stated.promises[0].text) == (
         False,
         "wants 2, has 0 since 00:30:00",
     )
-    assert (told.workloads[0].wanted, told.workloads[0].state) == (2, State.WAITING)
+    assert (stated.workloads[0].wanted, stated.workloads[0].state) == (2, State.WAITING)
 
 
 @pytest.mark.parametrize("phase", ["Released", "Reserved"])
@@ -251,7 +251,7 @@ def test_a_pool_whose_tickets_were_used_or_renewed_misses_nothing(phase: str) ->
     history = a_pool_of_two()
     history.after(1800).ticket("batch-0", phase)
     history.ticket("batch-1", phase)
-    assert history.told().promises[0].kept
+    assert history.stated().promises[0].kept
 
 
 def test_a_pool_that_is_paused_scaled_down_or_replaced_in_seconds_misses_nothing() -> None:
@@ -264,13 +264,13 @@ def test_a_pool_that_is_paused_scaled_down_or_replaced_in_seconds_misses_nothing
         history.after(1800).ticket("batch-0", "Expired")
     quick.after(2).ticket("batch-2", "Reserved")
     for history in (paused, smaller, quick):
-        assert history.told().promises[0].kept
+        assert history.stated().promises[0].kept
 
 
 def test_an_order_that_is_no_pool_misses_no_ticket_that_has_expired() -> None:
     history = History()
-    history.books("0-2", made=0)
+    history.order_pools("0-2", made=0)
     for number in range(3):
         history.ticket(f"batch-{number}", "Reserved")
     history.after(60).ticket("batch-1", "Expired")
-    assert history.told().promises[0].kept
+    assert history.stated().promises[0].kept

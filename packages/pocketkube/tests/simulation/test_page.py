@@ -55,7 +55,7 @@ def a_page() -> str:
     history.deployment("web", 2)
     history.web(1, "node-1")
     history.web(2, why=NO_ROOM)
-    return page.render(a_report(history.told()))
+    return page.render(a_report(history.stated()))
 
 
 def test_the_page_is_whole_and_says_the_verdict_first() -> None:
@@ -93,7 +93,7 @@ def test_texts_from_outside_stay_texts(field: str) -> None:
     name = evil if field == "name" else "web"
     history.deployment(name, 1)
     history.pod("p", ("ReplicaSet", f"{name}-1"), why=evil if field == "why" else "")
-    report = a_report(history.told())
+    report = a_report(history.stated())
     if field == "command":
         run = msgspec.structs.replace(report.run, command=evil)
         report = msgspec.structs.replace(report, run=run)
@@ -110,7 +110,7 @@ def test_a_thousand_workloads_are_a_page_of_less_than_300_kilobytes() -> None:
         for pod in range(3):
             history.pod(f"{name}-{pod}", ("ReplicaSet", f"{name}-1"), why=NO_ROOM)
         history.after(30).pod(f"{name}-0", ("ReplicaSet", f"{name}-1"), "node-1")
-    text = page.render(a_report(history.told()))
+    text = page.render(a_report(history.stated()))
     assert text.count("service-with-a-name-") > 1000
     assert len(text.encode()) < 300_000
 
@@ -119,7 +119,7 @@ def test_a_reason_that_many_have_is_told_once() -> None:
     history = History()
     for number in range(5):
         history.pod(f"pod-{number}-x", why=NO_ROOM)
-    text = page.render(a_report(history.told()))
+    text = page.render(a_report(history.stated()))
     assert text.partition("What happened when")[0].count(NO_ROOM) == 1
     assert text.count("as above") == 4
 
@@ -128,6 +128,6 @@ def test_tickets_that_wait_are_shown_beside_the_pods_that_do() -> None:
     history = History(WEB)
     history.node("node-1")
     history.put(a_ticket("one").but({"status": {"phase": "Pending", "message": NO_ROOM}}))
-    shown = page.render(a_report(history.told()))
+    shown = page.render(a_report(history.stated()))
     assert 'aria-label="waiting tickets: 1 at most"' in shown
     assert '<th scope="col">Waiting tickets</th>' in shown

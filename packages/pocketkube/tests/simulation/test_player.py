@@ -4,9 +4,9 @@ import pytest
 
 from pocketkube.simulation.changes import Change
 from pocketkube.simulation.script import (
+    Action,
     AddNode,
     Apply,
-    Deed,
     DeletePods,
     LoseNode,
     ReturnNode,
@@ -21,15 +21,15 @@ pytestmark = pytest.mark.timeout(60)
 SMALL = Pods(cpu=100, memory=16, grace=1)
 
 
-def play(*deeds: Deed) -> tuple[list[Change], list[str]]:
+def play(*actions: Action) -> tuple[list[Change], list[str]]:
     """Plays deeds ten seconds apart; returns the commits and the journal."""
     changes: list[Change] = []
     lines: list[str] = []
-    steps = [Step(index * 10.0, deed) for index, deed in enumerate(deeds)]
+    steps = [Step(index * 10.0, action) for index, action in enumerate(actions)]
     setup = Setup(
         seed=1,
         script=steps,
-        length=len(deeds) * 10.0,
+        length=len(actions) * 10.0,
         settle=30.0,
         observers=(changes.append,),
         sink=lines.append,

@@ -27,9 +27,9 @@ def test_every_field_is_told_and_every_field_told_is_there() -> None:
     fields = {
         field.encode_name for model in structs(Report) for field in msgspec.structs.fields(model)
     }
-    told = set(re.findall(r"`([a-zA-Z]+)(?:\[\])?`", TEXT)) - {"Node"}
-    assert fields - told == set()
-    assert told - fields - set(State) == set()
+    stated = set(re.findall(r"`([a-zA-Z]+)(?:\[\])?`", TEXT)) - {"Node"}
+    assert fields - stated == set()
+    assert stated - fields - set(State) == set()
 
 
 def test_every_state_is_told() -> None:

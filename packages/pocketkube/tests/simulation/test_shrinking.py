@@ -67,7 +67,7 @@ def _crowded() -> Setup:
     others = [Apply(objects.pod(f"pod-{index}", "default", SMALL)) for index in range(5)]
     steps = (
         Step(0.0, AddNode("node-1")),
-        *(Step(10.0 * index, deed) for index, deed in enumerate(others, 1)),
+        *(Step(10.0 * index, action) for index, action in enumerate(others, 1)),
         Step(62.0, Crash("scheduler")),
         Step(70.0, Apply(objects.deployment("web", "default", SMALL, 1))),
         Step(75.0, Stop("nodes", 5.0)),
@@ -99,7 +99,7 @@ def test_a_failing_run_shrinks_to_the_deeds_that_make_it_fail() -> None:
     small = smallest(_crowded)
     assert small is not None
     case = small.case
-    assert [type(step.deed).__name__ for step in case.steps] == ["Apply", "Patch"]
+    assert [type(step.action).__name__ for step in case.steps] == ["Apply", "Patch"]
     assert case.strikes == ()
     assert case.crashes == ()
     assert case.steps[-1].at < 10

@@ -60,8 +60,8 @@ def test_steps_are_in_order_within_the_run_and_can_be_saved(seed: int) -> None:
 def test_names_are_given_once(seed: int) -> None:
     kinds: dict[str, set[str]] = {}
     for step in script(seed, Traffic(hours=3)):
-        if isinstance(step.deed, Apply | Create):
-            manifest = step.deed.manifest
+        if isinstance(step.action, Apply | Create):
+            manifest = step.action.manifest
             kinds.setdefault(manifest["metadata"]["name"], set()).add(manifest["kind"])
     assert all(len(found) == 1 for found in kinds.values())
 
@@ -69,8 +69,12 @@ def test_names_are_given_once(seed: int) -> None:
 @pytest.mark.parametrize("sort", SORTS)
 def test_every_sort_of_tenant_deletes_what_it_made(sort: str) -> None:
     steps = script(1, Traffic(hours=2, pods=20, life=60, mix={sort: 1}))
-    made = {_named(step.deed.manifest) for step in steps if isinstance(step.deed, Apply | Create)}
-    gone = {(step.deed.kind, step.deed.name) for step in steps if isinstance(step.deed, Delete)}
+    made = {
+        _named(step.action.manifest) for step in steps if isinstance(step.action, Apply | Create)
+    }
+    gone = {
+        (step.action.kind, step.action.name) for step in steps if isinstance(step.action, Delete)
+    }
     left = [kind for kind, name in made - gone if sort in name]
     if sort == "team":
         left = [kind for kind in left if kind == "Namespace"]
@@ -80,10 +84,10 @@ def test_every_sort_of_tenant_deletes_what_it_made(sort: str) -> None:
 
 def test_all_sorts_come_in_a_mixed_hour() -> None:
     sorts = Counter(
-        step.deed.manifest["metadata"]["name"].rpartition("-")[0]
+        step.action.manifest["metadata"]["name"].rpartition("-")[0]
         for seed in range(20)
         for step in script(seed, Traffic())
-        if isinstance(step.deed, Apply | Create)
+        if isinstance(step.action, Apply | Create)
     )
     assert MIX.keys() - {"burst", "team"} <= sorts.keys()
 
@@ -109,7 +113,7 @@ def test_troubles_are_over_when_the_run_is(seed: int, length: float, rate: float
     clocks = Counter[str]()
     for step in troubles(Random(seed), PROCESSES, length, rate):
         assert step.at <= length
-        match step.deed:
+        match step.action:
             case Crash(process, down) | Stop(process, down):
                 assert process in PROCESSES
                 assert step.at + down <= length
@@ -125,7 +129,7 @@ def test_machines_are_well_when_the_run_is_over(seed: int, length: float, rate: 
     steps = sorted(outages(Random(seed), ("a", "b"), length, rate), key=lambda step: step.at)
     for step in steps:
         assert step.at <= length
-        match step.deed:
+        match step.action:
             case LoseNode(name):
                 trouble[name] = True
             case ReturnNode(name):
@@ -142,7 +146,7 @@ def test_machines_that_leave_are_replaced(seed: int) -> None:
     wanted = Traffic(hours=2, renewals=3)
     there: set[str] = set()
     for step in script(seed, wanted):
-        match step.deed:
+        match step.action:
             case AddNode(name):
                 there.add(name)
             case RemoveNode(name):
@@ -158,9 +162,9 @@ def _named(manifest: dict[str, object]) -> tuple[object, object]:
 
 def _lives(steps: Sequence[Step], length: float) -> list[tuple[float, float]]:
     begins = {
-        step.deed.manifest["metadata"]["name"]: step.at
+        step.action.manifest["metadata"]["name"]: step.at
         for step in steps
-        if isinstance(step.deed, Apply | Create) and step.deed.manifest["kind"] == "Pod"
+        if isinstance(step.action, Apply | Create) and step.action.manifest["kind"] == "Pod"
     }
-    ends = {step.deed.name: step.at for step in steps if isinstance(step.deed, Delete)}
+    ends = {step.action.name: step.at for step in steps if isinstance(step.action, Delete)}
     return [(at, ends.get(name, length)) for name, at in begins.items()]

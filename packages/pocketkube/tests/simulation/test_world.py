@@ -16,7 +16,7 @@ from tests.simulation.traffic import CALM, STORM
 
 from kubeloop.net.faults import Fault
 from pocketkube.simulation.fault_plan import Planned, Strike
-from pocketkube.simulation.script import Apply, Crash, Deed, Delete, Patch, Step, Stop
+from pocketkube.simulation.script import Action, Apply, Crash, Delete, Patch, Step, Stop
 from pocketkube.simulation.world import CrashPoint, Outcome, Setup, simulate
 
 CHILD = Path(__file__).with_name("replay_child.py")
@@ -40,7 +40,7 @@ def order(name: str = "order-1", **data: str) -> Apply:
 
 
 def played(
-    *steps: tuple[float, Deed],
+    *steps: tuple[float, Action],
     strikes: Sequence[Strike] = (),
     crashes: Sequence[CrashPoint] = (),
     length: float = 200.0,
@@ -49,7 +49,7 @@ def played(
     lines: list[str] = []
     made: Setup = replace(
         setup(1, length, STORM),
-        script=[Step(at, deed) for at, deed in steps],
+        script=[Step(at, action) for at, action in steps],
         luck=Planned(strikes),
         crashes=crashes,
         sink=lines.append,
@@ -139,9 +139,9 @@ def test_a_leader_that_was_stopped_for_long_has_lost_its_lease_and_goes_on_as_ca
 
 def test_a_watch_on_which_nothing_happens_is_not_begun_anew() -> None:
     _, lines = played(length=900.0)
-    told = [int(line.split()[4]) for line in lines if " ~ " in line and at(line) > 300]
-    assert told
-    assert max(told) < BOOKMARK
+    stated = [int(line.split()[4]) for line in lines if " ~ " in line and at(line) > 300]
+    assert stated
+    assert max(stated) < BOOKMARK
 
 
 def test_a_crash_ends_a_process_at_once_and_it_comes_back_after_a_while() -> None:

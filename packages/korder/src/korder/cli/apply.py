@@ -57,7 +57,7 @@ async def _apply(
                 defined |= {document.defines} if document.defines and not dry_run else set()
             except (ApiError, UnknownWord) as error:
                 well = False
-                typer.echo(f"{document.place}: {_told(error)}", err=True)
+                typer.echo(f"{document.place}: {_reported(error)}", err=True)
     return well
 
 
@@ -111,7 +111,7 @@ def _outcome(before: Object | None, applied: Object) -> str:
     return "unchanged" if same else "configured"
 
 
-def _told(error: ApiError | UnknownWord) -> str:
+def _reported(error: ApiError | UnknownWord) -> str:
     if isinstance(error, Conflict):
         return f"{error} (--force takes the fields over)"
     return str(error)

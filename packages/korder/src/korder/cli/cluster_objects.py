@@ -125,8 +125,8 @@ async def define(client: Client, crd: dict[str, JSON]) -> str:
                 applied = await client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
     except TimeoutError:
         conditions = applied.status.conditions or ()
-        told = "; ".join(c.message for c in conditions if c.status == "False" and c.message)
-        raise KubeError(f"{key.name} was not established within {PATIENCE:g} s: {told}") from None
+        stated = "; ".join(c.message for c in conditions if c.status == "False" and c.message)
+        raise KubeError(f"{key.name} was not established within {PATIENCE:g} s: {stated}") from None
     return key.name
 
 

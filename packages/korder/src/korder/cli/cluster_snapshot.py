@@ -20,27 +20,27 @@ _LIFECYCLE = "node.kubernetes.io/"
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class ClusterSnapshot:
     """Machines by name, and nodes that are none."""
 
     machines: Mapping[str, Shape]
     left_out: tuple[str, ...]
 
 
-async def read(client: Client, played: Collection[Name]) -> Likeness:
+async def read(client: Client, played: Collection[Name]) -> ClusterSnapshot:
     """Asks a cluster for its nodes and pods."""
     nodes = (await client.list(NODES)).items
     pods = (await client.list(PODS)).items
     sets = (await client.list(REPLICA_SETS)).items
-    return likeness(nodes, pods, sets, played)
+    return cluster_snapshot(nodes, pods, sets, played)
 
 
-def likeness(
+def cluster_snapshot(
     nodes: Iterable[Node],
     pods: Iterable[Pod],
     sets: Iterable[ReplicaSet],
     played: Collection[Name],
-) -> Likeness:
+) -> ClusterSnapshot:
     """Takes a cluster's nodes as machines."""
     deployments = {each.metadata.uid: meta.controller_of(each) for each in sets}
     staying: dict[str, list[Pod]] = {}
@@ -54,7 +54,7 @@ def likeness(
             machines[name] = _shape(node, staying.get(name, ()))
         else:
             left_out.append(name)
-    return Likeness(machines, tuple(left_out))
+    return ClusterSnapshot(machines, tuple(left_out))
 
 
 def _workload(pod: Pod, deployments: Mapping[str, meta.OwnerReference | None]) -> Name:

@@ -81,8 +81,8 @@ def run() -> None:
     try:
         command(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="korder")
     except OSError as error:
-        told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        print(f"korder: {told}", file=sys.stderr)
+        stated = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"korder: {stated}", file=sys.stderr)
         sys.exit(1)
     except (KubeError, NetError) as error:
         print(f"korder: {error}", file=sys.stderr)

@@ -88,9 +88,9 @@ async def _show(at: Desk, each: Served, name: str) -> None:
     about = {k: v for k, v in metadata.items() if k not in _NOISE}
     now = SystemClock().now()
     tables.show([Text.assemble((head.kind, "bold"), f" {name}, {_age(head, now)}")])
-    told = _told({**about, "status": status, **rest})
-    if told:
-        print(yaml.safe_dump(told, sort_keys=False, allow_unicode=True), end="")
+    stated = _reported({**about, "status": status, **rest})
+    if stated:
+        print(yaml.safe_dump(stated, sort_keys=False, allow_unicode=True), end="")
     if isinstance(conditions, list):
         _section("Conditions", _conditions(conditions, now))
     if head.kind == "Node":
@@ -102,13 +102,13 @@ def _dict(value: JSON) -> dict[str, JSON]:
     return value if isinstance(value, dict) else {}
 
 
-def _told(value: JSON) -> JSON:
+def _reported(value: JSON) -> JSON:
     """Leaves out what tells a reader nothing: empty members, and the token every pod gets."""
     if isinstance(value, dict):
-        told = {name: _told(member) for name, member in value.items()}
-        return {name: member for name, member in told.items() if member not in _NOTHING}
+        stated = {name: _reported(member) for name, member in value.items()}
+        return {name: member for name, member in stated.items() if member not in _NOTHING}
     if isinstance(value, list):
-        return [_told(item) for item in value if not _is_token(item)]
+        return [_reported(item) for item in value if not _is_token(item)]
     return value
 
 

@@ -68,8 +68,8 @@ def read(paths: list[str], namespace: str | None = None) -> list[Document]:
     for document in found if namespace else ():
         own = document.metadata.get("namespace") or namespace
         if own != namespace:
-            told = f"it names the namespace {own}, and -n says {namespace}"
-            raise KubeError(f"{document.place}: {told}; leave -n out, or say -n {own}")
+            stated = f"it names the namespace {own}, and -n says {namespace}"
+            raise KubeError(f"{document.place}: {stated}; leave -n out, or say -n {own}")
     return found
 
 

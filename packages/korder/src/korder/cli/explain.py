@@ -204,10 +204,10 @@ async def _find(at: Desk, kind: Kind[T], key: Key) -> T | None:
         return None
 
 
-def _show(title: str, told: Explanation) -> None:
-    tables.show([Text.assemble((title, "bold"), f": {told.verdict}")])
-    tables.show(Text(f"  - {fact}") for fact in told.facts)
-    if told.rows:
+def _show(title: str, stated: Explanation) -> None:
+    tables.show([Text.assemble((title, "bold"), f": {stated.verdict}")])
+    tables.show(Text(f"  - {fact}") for fact in stated.facts)
+    if stated.rows:
         print()
-        lines = Layout(told.titles).lines(told.rows)
+        lines = Layout(stated.titles).lines(stated.rows)
         tables.show(Text.assemble("  ", line) for line in lines)

@@ -88,7 +88,7 @@ async def _show_tables(at: Desk, targets: list[Target], *, wide: bool, namespace
     if not blank and not missing:
         where = "" if namespaces or not _is_local(targets) else f" in the namespace {at.namespace}"
         print(f"nothing found{where}", file=sys.stderr)
-    return _told(missing)
+    return _reported(missing)
 
 
 def _is_local(targets: list[Target]) -> bool:
@@ -118,17 +118,17 @@ async def _show_objects(at: Desk, targets: list[Target], output: Form) -> bool:
     if output is Form.NAME:
         for target, item in found:
             print(target.served.called(str(_metadata(item)["name"])))
-        return _told(missing)
+        return _reported(missing)
     bodies: list[JSON] = [_shown(target, item) for target, item in found]
     alone = len(bodies) == 1 and sum(len(target.names) for target in targets) == 1
     shown: JSON = bodies[0] if alone else {"apiVersion": "v1", "kind": "List", "items": bodies}
     if not alone and missing:
-        return _told(missing)
+        return _reported(missing)
     if output is Form.JSON:
         print(json.dumps(shown, indent=4, ensure_ascii=False))
     else:
         print(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), end="")
-    return _told(missing)
+    return _reported(missing)
 
 
 async def _objects(at: Desk, target: Target, missing: list[NotFound]) -> list[dict[str, JSON]]:
@@ -160,7 +160,7 @@ def _metadata(item: dict[str, JSON]) -> dict[str, JSON]:
     return metadata
 
 
-def _told(missing: list[NotFound]) -> bool:
+def _reported(missing: list[NotFound]) -> bool:
     for error in missing:
         print(f"korder: {error}", file=sys.stderr)
     return not missing

@@ -28,7 +28,7 @@ from kubeloop.objects.admission import WebhookClientConfig
 from kubeloop.objects.meta import Key
 from kubeloop.runtime.clock import SystemClock
 from kubeloop.runtime.manager import Address, Manager, PartEnded, Settings
-from kubeloop.runtime.webhook.ca_injector import Bundles
+from kubeloop.runtime.webhook.ca_injector import CaInjector
 
 log = structlog.get_logger(__name__)
 
@@ -176,7 +176,7 @@ async def _names(client: Client, wish: Wish, namespace: str) -> list[str]:
     """The names API servers call our webhooks by; none if they are not to be served."""
     if wish is Wish.POLICY:
         return []
-    found = await Bundles(client, mutating=[install_config.WEBHOOK]).find()
+    found = await CaInjector(client, mutating=[install_config.WEBHOOK]).find()
     called = [hook.client_config for one in found for hook in one.configuration.webhooks]
     names = sorted({_host(config) for config in called})
     if not names and wish is Wish.WEBHOOK:

@@ -63,7 +63,7 @@ async def _uninstall(
             raise KubeError(_refusal(left))
         catalog = await rest_mapper.discover(client)
         for admission in Admission:
-            await _remove(client, catalog, objects.doors(place, admission))
+            await _remove(client, catalog, objects.admission_objects(place, admission))
         await _purge(client, kinds)
         await _remove_rest(client, catalog, place)
         await _undo(client, NODES, _untainted)

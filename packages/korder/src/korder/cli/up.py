@@ -15,7 +15,7 @@ import typer
 from korder.cli import logs, loops
 from korder.cli.lockfile import alone_in
 from korder.cli.paths import EMBEDDED, chosen_kubeconfig, data_folder, kubeconfig_of_embedded
-from korder.install.objects import Admission, doors, priority_class
+from korder.install.objects import Admission, admission_objects, priority_class
 from korder.install_config import Site
 from korder.reserve.domain import add_reserve
 from kubeloop.client.errors import ConfigError, KubeError
@@ -94,7 +94,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         port=port,
         machines=fleet.fleet(nodes, fleet.shape_of(node_shape)),
         without=frozenset(without or ()),
-        objects=(priority_class(), *doors(Site(), Admission.POLICY)),
+        objects=(priority_class(), *admission_objects(Site(), Admission.POLICY)),
         parts=(add_reserve,),
         user=Site().manager_user,
     )

@@ -35,12 +35,12 @@ def objects(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
         *rights(place),
         *served,
         *manager,
-        *doors(place, admission),
+        *admission_objects(place, admission),
         *fence(place),
     )
 
 
-def doors(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
+def admission_objects(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
     """What makes an API server mark and refuse."""
     return webhooks(place) if admission is Admission.WEBHOOK else policies(place)
 

@@ -11,13 +11,13 @@ from korder import install_config
 from korder.api.reserve import ORDERS
 from korder.install_config import JUDGING, MANAGER, WEBHOOK, Site, meta
 from korder.reserve.admission.webhook import Counted
-from korder.reserve.claims.controller import Claims, Pretenders
+from korder.reserve.claims.controller import Claims, SpoofedAnnotations
 from korder.reserve.handovers import handover_state
 from korder.reserve.handovers.controller import HandOvers
 from korder.reserve.handovers.handover_state import Handover
 from korder.reserve.metrics import Measuring
 from korder.reserve.orders.controller import Orders
-from korder.reserve.quotas.controller import Counting, Quotas, Renewing
+from korder.reserve.quotas.controller import QuotaCounter, Quotas, Renewing
 from korder.reserve.tickets import guardian
 from korder.reserve.tickets.controller import Tickets
 from kubeloop.objects.core import NODES
@@ -165,16 +165,16 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> Counted:
         options.allow_system_classes,
         options.handover is Handover.NOMINATE,
     )
-    counting = Counting(manager)
-    Orders(manager, counting)
-    Quotas(manager, counting)
-    Tickets(manager, guardians, Renewing(counting.tally))
+    quota_counter = QuotaCounter(manager)
+    Orders(manager, quota_counter)
+    Quotas(manager, quota_counter)
+    Tickets(manager, guardians, Renewing(quota_counter.quota_cache))
     Claims(manager)
     settings = handover_state.Settings(
         options.handover, options.recreate_stuck_pods, options.return_finalizer, guardians
     )
     HandOvers(manager, settings)
-    Pretenders(manager)
+    SpoofedAnnotations(manager)
     Measuring(manager)
     nodes, orders = manager.informers.of(NODES).reader, manager.informers.of(ORDERS).reader
-    return Counted(counting.tally, nodes.all, orders.get)
+    return Counted(quota_counter.quota_cache, nodes.all, orders.get)

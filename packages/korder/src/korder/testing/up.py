@@ -23,7 +23,7 @@ class UpProcess:
     def __init__(self, folder: Path, *flags: str) -> None:
         self.folder = folder
         self._log = folder / "up.log"
-        self._told = 0
+        self._reported = 0
         self.process = Process(
             "korder up",
             (sys.executable, "-m", "korder", "up", "--data-dir", str(folder), *flags),
@@ -37,7 +37,7 @@ class UpProcess:
 
     async def start(self) -> None:
         """Starts it and waits until it says that it is ready."""
-        self._told = self._log.stat().st_size if self._log.exists() else 0
+        self._reported = self._log.stat().st_size if self._log.exists() else 0
         await self.process.start()
 
     async def stop(self) -> None:
@@ -66,4 +66,4 @@ class UpProcess:
         await self.stop()
 
     async def _is_ready(self) -> bool:
-        return b"ready in" in self._log.read_bytes()[self._told :]
+        return b"ready in" in self._log.read_bytes()[self._reported :]

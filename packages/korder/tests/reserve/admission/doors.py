@@ -13,7 +13,7 @@ from korder.install.objects import Admission
 from korder.install_config import Site
 from korder.reserve.admission import webhook
 from korder.reserve.admission.webhook import Counted
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from kubeloop.client import rest_mapper
 from kubeloop.client.client import Client
 from kubeloop.net.http import Request, Transport, Unreachable
@@ -25,7 +25,7 @@ from kubeloop.objects.meta import JSON, Key
 from kubeloop.objects.plan import PatchType
 from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.webhook import handler
-from kubeloop.runtime.webhook.handler import GateMetrics
+from kubeloop.runtime.webhook.handler import HandlerMetrics
 from kubeloop.schema import crd
 from pocketkube.apiserver.admission.webhooks import Endpoint
 from pocketkube.testing.apiserver import EmbeddedServer, embedded_server
@@ -44,8 +44,8 @@ class Manager:
     asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.counted = Counted(Tally(), lambda: self.nodes, self.orders.get)
-        metrics = GateMetrics(CollectorRegistry())
+        self.counted = Counted(QuotaCache(), lambda: self.nodes, self.orders.get)
+        metrics = HandlerMetrics(CollectorRegistry())
         self._gates = {
             f"/{name}": handler.mount(name, each, metrics, self.clock)
             for name, each in webhook.by_path(
@@ -74,7 +74,7 @@ class Doors:
 
 
 @asynccontextmanager
-async def doors(
+async def admission_objects(
     clock: Clock, admission: Admission, place: Site | None = None
 ) -> AsyncIterator[Doors]:
     """Runs a server with our CRDs and admission, in which pods can be made in the namespace default."""
@@ -82,7 +82,7 @@ async def doors(
     async with embedded_server(clock, connect=manager.connect) as server:
         client = server.client()
         await _apply(client, *map(crd.build, (*DEFINITIONS, *quota.DEFINITIONS)))
-        await _apply(client, *objects.doors(place or Site(webhook_url=URL), admission))
+        await _apply(client, *objects.admission_objects(place or Site(webhook_url=URL), admission))
         account: JSON = {"name": "default", "namespace": "default"}
         await client.create(SERVICE_ACCOUNTS, {"metadata": account})
         yield Doors(server, client, manager)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
-from tests.reserve.admission.doors import URL, Doors, doors
+from tests.reserve.admission.admission_objects import URL, Doors, admission_objects
 
 from korder.api.reserve import HANDOVER_TAINT, ORDERS, TICKETS, Order
 from korder.install import objects
@@ -80,7 +80,7 @@ async def test_pods_are_marked_and_refused_as_the_rule_says(
     clock: Clock, admission: Admission
 ) -> None:
     """S15 and S20: every form of a request, asked with a dry run."""
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         for words in WORDS:
             pod = a_pod("p").annotated(words)
             expected = judge_pod(pod.build())
@@ -151,7 +151,7 @@ ORDERS_TO_JUDGE = [
 
 async def test_orders_are_refused_as_the_rule_says(clock: Clock, admission: Admission) -> None:
     """S29, rules 21 and 24."""
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         for order in ORDERS_TO_JUDGE:
             spec = cast("dict[str, JSON]", order.json["spec"])
             if judge_order(order.build(), Question(NOW, spec)).refusals:
@@ -183,7 +183,7 @@ PODS_REFUSED = {
 async def test_a_refusal_names_the_field_the_value_and_what_is_allowed(
     clock: Clock, admission: Admission
 ) -> None:
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         for order, words in ORDERS_REFUSED:
             with pytest.raises(ApiError) as refused:
                 await there.client.create(ORDERS, order.json, dry_run=True)
@@ -199,7 +199,7 @@ async def test_a_refusal_names_the_field_the_value_and_what_is_allowed(
 async def test_a_pod_that_chose_its_node_hears_what_to_change(
     clock: Clock, admission: Admission
 ) -> None:
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         pod = a_pod("p").annotated(REQUIRED).on("node-1")
         with pytest.raises(ApiError, match=r"spec\.nodeName.*must be empty in a pod that asks"):
             await there.client.create(PODS, pod.json)
@@ -209,7 +209,7 @@ async def test_a_value_that_cannot_be_shown_is_refused_all_the_same(
     clock: Clock, admission: Admission
 ) -> None:
     """The server drops a message of several lines or without an end, and says the plain one."""
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         for value in ("a\nb", "x" * 9000, "'\""):
             pod = a_pod("p").annotated({"korder.dev/order": value})
             with pytest.raises(ApiError, match="must be an order's name or namespace/name"):
@@ -219,7 +219,7 @@ async def test_a_value_that_cannot_be_shown_is_refused_all_the_same(
 async def test_a_ticket_keeps_what_its_guardian_is_made_of_and_can_be_extended(
     clock: Clock, admission: Admission
 ) -> None:
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         await there.client.create(TICKETS, a_ticket("t").json)
         key = Key("default", "t")
         for change in (
@@ -236,7 +236,7 @@ async def test_a_ticket_keeps_what_its_guardian_is_made_of_and_can_be_extended(
 
 
 async def test_an_order_stays_of_its_kind(clock: Clock, admission: Admission) -> None:
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         await there.client.create(ORDERS, an_order("o").json)
         key = Key("default", "o")
         with pytest.raises((Invalid, Forbidden), match=r"spec\.daemonSet.*make a new order"):
@@ -248,7 +248,7 @@ async def test_an_order_stays_of_its_kind(clock: Clock, admission: Admission) ->
 async def test_what_was_once_let_in_is_not_refused_for_a_label(
     clock: Clock, admission: Admission
 ) -> None:
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         await there.client.create(TICKETS, a_ticket("t").json)
         key = Key("default", "t")
         there.manager.up = False
@@ -259,7 +259,7 @@ async def test_what_was_once_let_in_is_not_refused_for_a_label(
 async def test_the_managers_own_writes_are_not_judged(clock: Clock, admission: Admission) -> None:
     """Rule 23: whatever the manager writes passes, even if its webhooks do not answer."""
     place = Site(webhook_url=URL, user="kubernetes-admin")
-    async with doors(clock, admission, place) as there:
+    async with admission_objects(clock, admission, place) as there:
         order = await there.client.create(ORDERS, an_order("o").json)
         there.manager.asked.clear()
         there.manager.up = False
@@ -276,7 +276,7 @@ async def test_who_runs_the_manager_is_judged_like_others(
     clock: Clock, admission: Admission
 ) -> None:
     place = Site(webhook_url=URL, user="kubernetes-admin")
-    async with doors(clock, admission, place) as there:
+    async with admission_objects(clock, admission, place) as there:
         made = await there.client.create(PODS, a_pod("p").annotated(REQUIRED).json)
         assert [gate.name for gate in made.spec.scheduling_gates] == ["korder.dev/ticket"]
         await there.client.create(TICKETS, a_ticket("t").json)
@@ -287,7 +287,7 @@ async def test_who_runs_the_manager_is_judged_like_others(
 
 async def test_a_foreign_gate_stays_beside_ours(clock: Clock, admission: Admission) -> None:
     """Rule 8."""
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         pod = a_pod("p").annotated(REQUIRED).gated_by("example.com/wait")
         made = await there.client.create(PODS, pod.json)
         names = [gate.name for gate in made.spec.scheduling_gates]
@@ -296,7 +296,7 @@ async def test_a_foreign_gate_stays_beside_ours(clock: Clock, admission: Admissi
 
 async def test_a_dry_run_leaves_nothing_behind(clock: Clock, admission: Admission) -> None:
     """S20: the answer shows the gate, the server keeps nothing."""
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         made = await there.client.create(PODS, a_pod("p").annotated(REQUIRED).json, dry_run=True)
         assert [gate.name for gate in made.spec.scheduling_gates] == ["korder.dev/ticket"]
         assert not (await there.client.list(PODS)).items
@@ -306,7 +306,7 @@ async def test_a_pod_that_is_changed_later_is_no_concern_of_admission(
     clock: Clock, admission: Admission
 ) -> None:
     """S25: gates can only be set at creation, so updates are not looked at."""
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         await there.client.create(PODS, a_pod("p").annotated(REQUIRED).json)
         there.manager.up = False
         for number in range(50):
@@ -317,7 +317,7 @@ async def test_a_pod_that_is_changed_later_is_no_concern_of_admission(
 async def test_a_name_like_a_selector_cannot_break_out_of_an_expression(
     clock: Clock, admission: Admission
 ) -> None:
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         for nasty in ("'", "\\", "') || true || ('", "x\ny", "\u0000", "ä", "🎫"):
             pod = a_pod("p").annotated({"korder.dev/order": nasty})
             with pytest.raises(ApiError):
@@ -336,7 +336,7 @@ async def test_nobody_speaks_to_a_ticket_in_the_name_of_an_order(
     clock: Clock, admission: Admission
 ) -> None:
     """A clock that starts in years, or never ends, would go round max-duration."""
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         await there.client.create(TICKETS, a_ticket("t").annotated({"team": "a"}).json)
         key = Key("default", "t")
         for word, said in NOTES.items():
@@ -367,7 +367,7 @@ REFUSED = (
 async def test_nobody_but_the_manager_lets_a_pod_pass_hand_overs(
     clock: Clock, admission: Admission
 ) -> None:
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         for toleration in BY_NAME:
             with pytest.raises((Invalid, Forbidden), match=REFUSED):
                 await there.client.create(PODS, tolerating(OTHER, toleration).json, dry_run=True)
@@ -392,7 +392,7 @@ async def test_the_manager_gives_pods_leave_and_others_may_change_them_after_tha
 ) -> None:
     """Also while its webhooks do not answer, and also on a pod without a controller."""
     place = Site(webhook_url=URL, user="kubernetes-admin")
-    async with doors(clock, admission, place) as there:
+    async with admission_objects(clock, admission, place) as there:
         there.manager.up = False
         await there.client.create(PODS, tolerating(OTHER).json)
         await add(there, BY_NAME[2])
@@ -411,10 +411,12 @@ async def create_order(there: Doors) -> Order:
 async def test_a_pod_that_was_given_leave_can_be_changed_by_anybody(
     clock: Clock, admission: Admission
 ) -> None:
-    async with doors(clock, admission, Site(webhook_url=URL, user="kubernetes-admin")) as there:
+    async with admission_objects(
+        clock, admission, Site(webhook_url=URL, user="kubernetes-admin")
+    ) as there:
         await there.client.create(PODS, tolerating(OTHER).json)
         await add(there, BY_NAME[2])
-        for body in objects.doors(Site(webhook_url=URL), admission):
+        for body in objects.admission_objects(Site(webhook_url=URL), admission):
             await reapply(there, body)
         there.manager.up = False
         key = Key("default", "p")
@@ -437,7 +439,7 @@ async def reapply(there: Doors, body: dict[str, JSON]) -> None:
 async def test_pods_without_such_a_toleration_are_never_sent_to_the_manager(
     clock: Clock, admission: Admission
 ) -> None:
-    async with doors(clock, admission) as there:
+    async with admission_objects(clock, admission) as there:
         there.manager.up = False
         await there.client.create(PODS, tolerating(EVERY_TAINT, OTHER).json)
         await add(there, {"key": "more", "operator": "Exists"})

@@ -11,7 +11,7 @@ import yaml
 
 from korder.api.quota import QUOTAS, Quota
 from korder.api.reserve import ORDERS, TICKETS, TicketPhase
-from korder.install.objects import Admission, doors
+from korder.install.objects import Admission, admission_objects
 from korder.install_config import Site
 from korder.reserve.domain import add_reserve
 from kubeloop.client import rest_mapper
@@ -88,7 +88,7 @@ async def stage(clock: Clock) -> AsyncIterator[Stage]:
         there = Stage(cluster)
         await there.put(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "korder-system"}},
-            *doors(Site(), Admission.POLICY),
+            *admission_objects(Site(), Admission.POLICY),
         )
         yield there
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from tests.reserve.admission.doors import doors
+from tests.reserve.admission.admission_objects import admission_objects
 
 from korder.install.objects import Admission
 from korder.install_config import Site
@@ -27,7 +27,7 @@ def speaking_as(server: EmbeddedServer, user: str, *groups: str) -> Client:
     return Client(InProcessTransport(server.api.handle, headers), rng=random.Random(1))
 
 
-async def told(client: Client) -> list[dict[str, Any]]:
+async def stated(client: Client) -> list[dict[str, Any]]:
     with capture_logs() as logged:
         await webhook.check(client)
     return [dict(each) for each in logged]
@@ -37,8 +37,8 @@ async def told(client: Client) -> list[dict[str, Any]]:
 async def test_a_manager_that_admission_does_not_know_is_warned(
     clock: Clock, admission: Admission
 ) -> None:
-    async with doors(clock, admission) as cluster:
-        (line,) = await told(cluster.server.client())
+    async with admission_objects(clock, admission) as cluster:
+        (line,) = await stated(cluster.server.client())
     assert line["log_level"] == "warning"
     assert line["known"] == ACCOUNT
     assert line["user"] == "kubernetes-admin"
@@ -51,18 +51,18 @@ async def test_a_manager_that_admission_does_not_know_is_warned(
 async def test_a_manager_that_admission_spares_hears_nothing(
     clock: Clock, admission: Admission, user: str
 ) -> None:
-    async with doors(clock, admission, Site(user=user)) as cluster:
-        assert await told(speaking_as(cluster.server, user, "system:masters")) == []
+    async with admission_objects(clock, admission, Site(user=user)) as cluster:
+        assert await stated(speaking_as(cluster.server, user, "system:masters")) == []
 
 
 async def test_where_admission_is_not_installed_nothing_is_said(clock: Clock) -> None:
     async with embedded_server(clock) as server:
-        assert await told(server.client()) == []
+        assert await stated(server.client()) == []
 
 
 async def test_who_may_not_read_admission_starts_all_the_same(clock: Clock) -> None:
-    async with doors(clock, Admission.POLICY) as cluster:
-        (line,) = await told(speaking_as(cluster.server, "stranger"))
+    async with admission_objects(clock, Admission.POLICY) as cluster:
+        (line,) = await stated(speaking_as(cluster.server, "stranger"))
     assert line["log_level"] == "info"
     assert "forbidden" in line["error"]
 
@@ -79,10 +79,10 @@ class Older(InProcessTransport):
 async def test_a_server_that_does_not_tell_who_one_is_keeps_nobody_from_starting(
     clock: Clock,
 ) -> None:
-    async with doors(clock, Admission.POLICY) as cluster:
+    async with admission_objects(clock, Admission.POLICY) as cluster:
         headers = {"Authorization": f"Bearer {cluster.server.admin_token}"}
         wire = Older(cluster.server.api.handle, headers)
-        (line,) = await told(Client(wire, rng=random.Random(1)))
+        (line,) = await stated(Client(wire, rng=random.Random(1)))
     assert line["log_level"] == "info"
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.reserve.scene import scene
 
 from korder.api.reserve import ORDERS, TICKETS, TicketPhase
-from korder.install.objects import Admission, doors
+from korder.install.objects import Admission, admission_objects
 from korder.install_config import Site
 from korder.reserve.domain import add_reserve
 from korder.testing.builders import a_ticket, an_order
@@ -28,7 +28,7 @@ async def test_dry_runs_and_pods_that_are_refused_later_leave_the_ticket_alone(
     async with scene(clock, add_reserve, nodes=1) as cluster:
         client = cluster.client
         catalog = await rest_mapper.discover(client)
-        for body in doors(Site(), Admission.POLICY):
+        for body in admission_objects(Site(), Admission.POLICY):
             found = catalog.of(str(body["apiVersion"]), str(body["kind"]))
             meta = body["metadata"]
             assert found is not None

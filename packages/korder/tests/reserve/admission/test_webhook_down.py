@@ -1,7 +1,7 @@
 """S38: nobody answers the webhooks."""
 
 import pytest
-from tests.reserve.admission.doors import doors
+from tests.reserve.admission.admission_objects import admission_objects
 
 from korder.api.reserve import GUARDIAN_LABEL, ORDERS, TICKETS
 from korder.install.objects import Admission
@@ -13,7 +13,7 @@ from kubeloop.testing.builders import a_pod
 
 
 async def test_only_those_who_must_have_a_ticket_are_kept_out(clock: Clock) -> None:
-    async with doors(clock, Admission.WEBHOOK) as there:
+    async with admission_objects(clock, Admission.WEBHOOK) as there:
         there.manager.up = False
         create = there.client.create
 
@@ -29,7 +29,7 @@ async def test_only_those_who_must_have_a_ticket_are_kept_out(clock: Clock) -> N
 
 
 async def test_orders_wait_and_the_schema_alone_refuses_what_it_can(clock: Clock) -> None:
-    async with doors(clock, Admission.WEBHOOK) as there:
+    async with admission_objects(clock, Admission.WEBHOOK) as there:
         there.manager.up = False
         with pytest.raises(ApiError, match=r"orders-and-tickets\.korder\.dev"):
             await there.client.create(ORDERS, an_order("o").json)

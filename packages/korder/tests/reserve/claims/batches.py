@@ -107,10 +107,10 @@ def decide(
     return handover_plan.plan(replace(scene, signs=signs, inherited_until=inherited_until))
 
 
-def told(plan: Plan) -> list[list[str]]:
+def stated(plan: Plan) -> list[list[str]]:
     """The steps of a plan in short, stage by stage."""
     stages = [list(map(_short, stage)) for stage in plan.stages]
-    lanes = zip_longest(*map(told, plan.lanes), fillvalue=list[str]())
+    lanes = zip_longest(*map(stated, plan.lanes), fillvalue=list[str]())
     stages += ([step for stage in beside for step in stage] for beside in lanes)
     return [sorted(stage) for stage in stages]
 

@@ -140,8 +140,15 @@ class Witness:
             uid = owner_of(each, "Claiming")
             if not uid or each["status"].get("nodeName") != node:
                 continue
-            heir = next((p for p in self.pods.values() if p["metadata"]["uid"] == uid), None)
-            if heir is not None and gated(heir) and is_marked(heir) and self._guardians(each):
+            remainder_guardian = next(
+                (p for p in self.pods.values() if p["metadata"]["uid"] == uid), None
+            )
+            if (
+                remainder_guardian is not None
+                and gated(remainder_guardian)
+                and is_marked(remainder_guardian)
+                and self._guardians(each)
+            ):
                 raise Broken(f"{name} was let go while a guardian of {named(each)} stood")
 
     def _guardians(self, owner: Object) -> list[str]:

@@ -81,9 +81,9 @@ async def test_the_pods_of_a_stuck_workload_claim_seldom_and_its_ticket_serves_o
         count = await failures(cluster)
         assert 5 <= count <= HOUR / 300 + 6
         (pod,) = [p for p in await cluster.all(PODS) if p.metadata.labels.get("app") == "stuck"]
-        told = next(c for c in pod.status.conditions if c.type == TICKET_BOUND_CONDITION)
-        assert told.reason == "NeverBound"
-        assert "claims at" in told.message
+        stated = next(c for c in pod.status.conditions if c.type == TICKET_BOUND_CONDITION)
+        assert stated.reason == "NeverBound"
+        assert "claims at" in stated.message
         await cluster.until(TICKETS, "t", lambda t: t.status.phase is TicketPhase.RESERVED)
         await cluster.put(asking("web").requesting(cpu="4"))
         await bound(cluster, "web")

@@ -27,7 +27,7 @@ class World:
     tickets: dict[str, dict[str, JSON]] = field(default_factory=dict)
     version: int = 10
 
-    def turn(self, power: int) -> None:
+    def reconcile(self, power: int) -> None:
         """Takes a turn of which only the first so many steps are carried out."""
         members = [self._member(name) for name in self.tickets if self._phase(name) == "Claiming"]
         there = [
@@ -78,7 +78,7 @@ class World:
             assert f"g{pod[1:]}" in self.guardians
 
 
-def deed(draw: Callable[[Any], int], world: World, what: str) -> None:
+def action(draw: Callable[[Any], int], world: World, what: str) -> None:
     """Somebody else acts: the kubelet ends a guardian, the scheduler binds, a user deletes."""
     if what == "gone":
         leaving = [
@@ -117,15 +117,15 @@ def test_no_pod_is_let_go_while_a_guardian_of_its_batch_stands(
         world.guardians[f"g{n}"] = guardian(f"g{n}", "1").json
     if full:
         world.guardians["filler"] = guardian("filler", str(4 - number) if number < 4 else "0").json
-    deeds = st.lists(st.sampled_from(["turn", "half", "gone", "bind", "delete"]), max_size=25)
-    for what in data.draw(deeds):
+    actions = st.lists(st.sampled_from(["turn", "half", "gone", "bind", "delete"]), max_size=25)
+    for what in data.draw(actions):
         if what in ("turn", "half"):
-            world.turn(99 if what == "turn" else data.draw(st.integers(0, 4)))
+            world.reconcile(99 if what == "turn" else data.draw(st.integers(0, 4)))
         else:
-            deed(data.draw, world, what)
+            action(data.draw, world, what)
     for _ in range(12):
-        world.turn(99)
+        world.reconcile(99)
         for _ in range(number):
-            deed(data.draw, world, "gone")
-            deed(data.draw, world, "bind")
+            action(data.draw, world, "gone")
+            action(data.draw, world, "bind")
     assert {world._phase(name) for name in world.tickets} <= {"Claimed", "Reserved", "Pending"}

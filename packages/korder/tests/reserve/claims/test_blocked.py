@@ -146,12 +146,12 @@ async def test_a_pod_is_told_why_it_waits_and_served_when_the_finalizer_goes(clo
         await cluster.edit(PODS, "korder-guardian-a", FOREIGN)
         await cluster.pass_time(1)
         await cluster.put(asking("web"))
-        await cluster.until(PODS, "web", lambda pod: claim_patches.told(pod) is not None)
+        await cluster.until(PODS, "web", lambda pod: claim_patches.stated(pod) is not None)
         await cluster.pass_time(200)
-        told = claim_patches.told(await cluster.get(PODS, "web"))
-        assert told is not None
-        assert told.reason == ClaimReason.NONE_FREE
-        assert WHY in told.message
+        stated = claim_patches.stated(await cluster.get(PODS, "web"))
+        assert stated is not None
+        assert stated.reason == ClaimReason.NONE_FREE
+        assert WHY in stated.message
         assert (await cluster.get(TICKETS, "a")).status.phase is TicketPhase.RESERVED
         began = clock.now()
         await cluster.edit(PODS, "korder-guardian-a", FREE)

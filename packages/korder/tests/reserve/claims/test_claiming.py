@@ -33,7 +33,7 @@ def waiting(gates: tuple[str, ...] = (SCHEDULING_GATE,), **said: str) -> Builder
     )
 
 
-def told(pod: Builder[Pod], reason: str, message: str, status: str = "False") -> Builder[Pod]:
+def stated(pod: Builder[Pod], reason: str, message: str, status: str = "False") -> Builder[Pod]:
     condition: JSON = {
         "type": "korder.dev/TicketBound",
         "status": status,
@@ -159,13 +159,13 @@ def outcome(plan: Plan) -> str:
             id="rule 8: unless its time is over",
         ),
         pytest.param(
-            told(waiting(required="true"), "NoTicket", NO_ORDERS),
+            stated(waiting(required="true"), "NoTicket", NO_ORDERS),
             (),
             "nothing",
             id="it knows already",
         ),
         pytest.param(
-            told(waiting(required="true"), "TicketClaimed", "Ticket default/gone ...", "True"),
+            stated(waiting(required="true"), "TicketClaimed", "Ticket default/gone ...", "True"),
             (free_ticket(),),
             "ClaimUndone: The hand-over was undone; the pod looks for another ticket.",
             id="what is left of an earlier hand-over goes first",
@@ -236,12 +236,12 @@ def test_a_pod_that_waits_is_not_written_to_when_others_take_tickets_that_do_not
     taken = free_ticket().but({"status": {"phase": "Claimed"}})
     another = free_ticket().but({"metadata": {"name": "a", "uid": "uid-a"}})
     for tickets in ((taken, another), (another,), (taken,)):
-        assert outcome(decide(told(pod, reason, message), *tickets)) == "nothing"
+        assert outcome(decide(stated(pod, reason, message), *tickets)) == "nothing"
 
 
 def test_a_patient_pod_is_looked_at_when_its_patience_ends() -> None:
     plan = decide(waiting(order="gold", fallback_after="15s"))
-    assert plan.wake_at == NOW + timedelta(seconds=5)
+    assert plan.requeue_at == NOW + timedelta(seconds=5)
 
 
 TIED = "The pod cannot be tied to node node-1: no."
@@ -299,13 +299,13 @@ def test_a_pod_whose_change_was_refused(
     """S13: who only prefers a ticket is let go when its time is over, and nothing is tried in a hurry."""
     plan = decide(pod, free_ticket())
     assert outcome(plan) == expected
-    assert plan.wake_at == (None if wakes is None else NOW + timedelta(seconds=wakes))
+    assert plan.requeue_at == (None if wakes is None else NOW + timedelta(seconds=wakes))
 
 
 def test_the_event_of_a_fallback_says_why() -> None:
     """S13."""
-    (notice,) = decide(waiting(order="gold")).notices
-    assert (notice.reason, notice.note) == (
+    (emit,) = decide(waiting(order="gold")).emits
+    assert (emit.reason, emit.note) == (
         "FellBack",
         "Scheduled without a ticket: There is no order default/gold.",
     )
@@ -324,11 +324,11 @@ def test_what_is_told_belongs_to_the_step_that_does_it(
 ) -> None:
     """Another pod's step may fail, and this one's Event is sent all the same (S39)."""
     plan = decide(pod, *tickets)
-    (notice,), ((step,),) = plan.notices, plan.stages
-    assert notice.after is step
+    (emit,), ((step,),) = plan.emits, plan.stages
+    assert emit.after is step
 
 
-LET_GO = told(waiting((), order="gold"), "NoTicketFree", "All are taken.")
+LET_GO = stated(waiting((), order="gold"), "NoTicketFree", "All are taken.")
 
 
 @pytest.mark.parametrize(
@@ -337,18 +337,18 @@ LET_GO = told(waiting((), order="gold"), "NoTicketFree", "All are taken.")
         pytest.param(LET_GO, True, id="it waited"),
         pytest.param(waiting((), order="gold"), False, id="it was never told anything"),
         pytest.param(
-            told(waiting((), order="gold"), "FellBack", "Scheduled ..."), False, id="it knows"
+            stated(waiting((), order="gold"), "FellBack", "Scheduled ..."), False, id="it knows"
         ),
         pytest.param(
-            told(waiting(order="gold"), "NoTicketFree", "All are taken."), False, id="it waits"
+            stated(waiting(order="gold"), "NoTicketFree", "All are taken."), False, id="it waits"
         ),
         pytest.param(
-            told(waiting((), order="gold", ticket_claimed="t"), "NeverBound", "full"),
+            stated(waiting((), order="gold", ticket_claimed="t"), "NeverBound", "full"),
             False,
             id="it was tied to a node",
         ),
         pytest.param(
-            told(waiting((), order="gold"), "TicketClaimed", "Ticket ...", "True"),
+            stated(waiting((), order="gold"), "TicketClaimed", "Ticket ...", "True"),
             False,
             id="it has a ticket",
         ),
@@ -357,9 +357,9 @@ LET_GO = told(waiting((), order="gold"), "NoTicketFree", "All are taken.")
     ],
 )
 def test_a_pod_that_was_let_go_is_told_so_if_it_was_told_to_wait(
-    pod: Builder[Pod], untold: bool
+    pod: Builder[Pod], unreported: bool
 ) -> None:
-    assert claim_plan.is_untold(pod.build()) == untold
+    assert claim_plan.is_unreported(pod.build()) == unreported
 
 
 def test_to_be_told_costs_a_pod_nothing_that_the_scheduler_promised_it() -> None:

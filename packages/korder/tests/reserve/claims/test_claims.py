@@ -78,16 +78,16 @@ async def test_a_pod_that_requires_a_ticket_waits_with_words_until_there_is_one(
     """S12 and rule 15."""
     async with scene(clock, claiming) as cluster:
         await cluster.put(asking("web"))
-        pod = await cluster.until(PODS, "web", lambda pod: claim_patches.told(pod) is not None)
-        told = claim_patches.told(pod)
-        assert told is not None
-        assert told.message == "There are no orders in namespace default."
+        pod = await cluster.until(PODS, "web", lambda pod: claim_patches.stated(pod) is not None)
+        stated = claim_patches.stated(pod)
+        assert stated is not None
+        assert stated.message == "There are no orders in namespace default."
         await hold(cluster, "t")
         await phase(cluster, "t", TicketPhase.CLAIMED)
         pod = await bound(cluster, "web")
-        told = claim_patches.told(pod)
-        assert told is not None
-        assert told.status == "True"
+        stated = claim_patches.stated(pod)
+        assert stated is not None
+        assert stated.status == "True"
 
 
 async def test_a_pod_that_prefers_a_ticket_goes_without_at_once(clock: Clock) -> None:
@@ -100,7 +100,7 @@ async def test_a_pod_that_prefers_a_ticket_goes_without_at_once(clock: Clock) ->
         assert await cluster.all(TICKETS) == []
         await cluster.pass_time(5)
         web = await cluster.client.get(PODS, Key("default", "web"))
-        assert claim_patches.told(web) is None
+        assert claim_patches.stated(web) is None
 
 
 @pytest.mark.parametrize("crash", [False, True], ids=["at once", "after a crash"])
@@ -117,9 +117,9 @@ async def test_a_pod_that_was_told_what_it_waits_for_is_told_that_it_goes_withou
             await cluster.restart()
         await bound(cluster, "web")
         await cluster.pass_time(1)
-        told = claim_patches.told(await cluster.client.get(PODS, Key("default", "web")))
-        assert told is not None
-        assert (told.status, told.reason, told.message) == (
+        stated = claim_patches.stated(await cluster.client.get(PODS, Key("default", "web")))
+        assert stated is not None
+        assert (stated.status, stated.reason, stated.message) == (
             "False",
             "FellBack",
             "Scheduled without a ticket: There are no orders in namespace default.",
@@ -146,11 +146,11 @@ async def test_a_pod_whose_change_is_refused_does_not_make_others_late(clock: Cl
         kept = await cluster.get(PODS, "kept")
         assert kept is not None
         assert claim_patches.is_gated(kept)
-        told = claim_patches.told(kept)
-        assert told is not None
-        assert told.reason == "ChangeRefused"
-        assert told.message.startswith("The pod cannot be let go: ")
-        assert "stays as it is" in told.message
+        stated = claim_patches.stated(kept)
+        assert stated is not None
+        assert stated.reason == "ChangeRefused"
+        assert stated.message.startswith("The pod cannot be let go: ")
+        assert "stays as it is" in stated.message
 
 
 async def let_change(cluster: Scene) -> None:
@@ -181,10 +181,10 @@ async def test_a_pod_that_may_not_be_tied_to_its_node_is_told_so_and_holds_nobod
         await bound(cluster, "other")
         assert clock.now() - began < timedelta(seconds=10)
         kept = await cluster.client.get(PODS, Key("default", "kept"))
-        told = claim_patches.told(kept)
-        assert told is not None
-        assert (told.status, told.reason) == ("False", "ChangeRefused")
-        assert "stays as it is" in told.message
+        stated = claim_patches.stated(kept)
+        assert stated is not None
+        assert (stated.status, stated.reason) == ("False", "ChangeRefused")
+        assert "stays as it is" in stated.message
         assert not kept.status.nominated_node_name
         await phase(cluster, "a", TicketPhase.RESERVED)
         await cluster.pass_time(600)
@@ -229,10 +229,10 @@ async def test_a_pod_that_may_not_be_tied_and_only_prefers_a_ticket_goes_without
         words = "Scheduled without a ticket: The pod cannot be tied to node node-1: "
         assert event.note.startswith(words)
         await cluster.pass_time(1)
-        told = claim_patches.told(await cluster.client.get(PODS, Key("default", "web")))
-        assert told is not None
-        assert told.reason == "FellBack"
-        assert told.message.startswith(words)
+        stated = claim_patches.stated(await cluster.client.get(PODS, Key("default", "web")))
+        assert stated is not None
+        assert stated.reason == "FellBack"
+        assert stated.message.startswith(words)
 
 
 async def test_a_pod_that_may_not_go_at_all_is_tried_ever_later(clock: Clock) -> None:
@@ -255,9 +255,9 @@ async def test_a_pod_that_may_not_go_at_all_is_tried_ever_later(clock: Clock) ->
         ticket = await phase(cluster, "t", TicketPhase.RESERVED)
         assert not ticket.status.claimed_pod
         await cluster.pass_time(1)
-        told = claim_patches.told(await cluster.client.get(PODS, Key("default", "kept")))
-        assert told is not None
-        assert told.message == "Scheduled without a ticket: Its time to wait for one is over."
+        stated = claim_patches.stated(await cluster.client.get(PODS, Key("default", "kept")))
+        assert stated is not None
+        assert stated.message == "Scheduled without a ticket: Its time to wait for one is over."
 
 
 async def test_many_pods_that_may_not_go_are_each_tried_once(clock: Clock) -> None:
@@ -269,8 +269,8 @@ async def test_many_pods_that_may_not_go_are_each_tried_once(clock: Clock) -> No
         for number in range(40):
             await cluster.client.create(PODS, asking(f"web{number}", wanted).json)
         await cluster.pass_time(15)
-        told = [claim_patches.told(pod) for pod in await cluster.all(PODS)]
-        assert [each.reason for each in told if each is not None] == ["ChangeRefused"] * 40
+        stated = [claim_patches.stated(pod) for pod in await cluster.all(PODS)]
+        assert [each.reason for each in stated if each is not None] == ["ChangeRefused"] * 40
         lines = managers[0].metrics.render().decode().splitlines()
         patches = [line for line in lines if 'controller="claims"' in line and "patch" in line]
         (tries,) = [line for line in patches if 'outcome="Invalid"' in line and "_total" in line]

@@ -17,7 +17,7 @@ from tests.reserve.claims.batches import (
     member,
     opened,
     returning,
-    told,
+    stated,
 )
 
 from korder.api.reserve import Ticket
@@ -205,14 +205,14 @@ FULL = (guardian("other", cpu="3"),)
 def test_the_next_step(
     members: list[Member], there: tuple[Builder[Pod], ...], steps: list[list[str]]
 ) -> None:
-    assert told(decide(*members, there=there)) == steps
+    assert stated(decide(*members, there=there)) == steps
 
 
 def test_a_batch_that_only_waited_for_somebody_elses_promise_is_looked_at_at_once() -> None:
     """Nobody else tells of a promise that was taken back; what it waited for until then was its deadline."""
     ready = member(claiming("t"), marked(gated()))
-    assert decide(ready, there=(*FULL, returning())).wake_at == NOW
-    assert told(decide(ready, there=FULL)) == [["open web"]]
+    assert decide(ready, there=(*FULL, returning())).requeue_at == NOW
+    assert stated(decide(ready, there=FULL)) == [["open web"]]
 
 
 def shared(cpu: str = "2") -> Builder[Ticket]:
@@ -220,7 +220,7 @@ def shared(cpu: str = "2") -> Builder[Ticket]:
     return claiming("t").but({"spec": {"allocateOnce": False, "resources": {"requests": requests}}})
 
 
-def heir(bound: bool = False, nominated: bool = True) -> Builder[Pod]:
+def remainder_guardian(bound: bool = False, nominated: bool = True) -> Builder[Pod]:
     """The remainder guardian of 1 cpu beside a pod of 1 cpu."""
     ticket, rest = shared().build(), resources.parse_list({"cpu": "1"})
     made = guardians.body(ticket, "heir", guardians.Options(), rest, Place(NODE, gated=not bound))
@@ -240,28 +240,32 @@ BOUND = opened().but({"spec": {"nodeName": NODE}})
             [member(shared(), gated(), guardian(cpu="2"))], [["make t"]], id="an heir is made first"
         ),
         pytest.param(
-            [member(shared(), gated(), guardian(cpu="2"), heir(nominated=False))],
+            [member(shared(), gated(), guardian(cpu="2"), remainder_guardian(nominated=False))],
             [["mark[node-1] web", "nominate heir"], ["delete g"]],
             id="pod and heir are nominated, and only then the old one goes",
         ),
         pytest.param(
-            [member(shared(), marked(gated()), going(guardian(cpu="2")), heir())],
+            [member(shared(), marked(gated()), going(guardian(cpu="2")), remainder_guardian())],
             [],
             id="both wait behind the barrier",
         ),
         pytest.param(
-            [member(shared(), marked(gated()), heir())], [["open heir", "open web"]], id="both go"
+            [member(shared(), marked(gated()), remainder_guardian())],
+            [["open heir", "open web"]],
+            id="both go",
         ),
         pytest.param(
             [
-                member(shared(), BOUND, heir()),
+                member(shared(), BOUND, remainder_guardian()),
                 member(claiming("u", "api"), gated("api"), guardian("h")),
             ],
             [["open heir"]],
             id="the next batch waits for the heir too",
         ),
         pytest.param(
-            [member(shared(), BOUND, heir(bound=True))], [["t is Reserved (Held)"]], id="shared"
+            [member(shared(), BOUND, remainder_guardian(bound=True))],
+            [["t is Reserved (Held)"]],
+            id="shared",
         ),
         pytest.param(
             [member(shared(), BOUND)], [["t is Pending (Returning)"]], id="the heir was lost"
@@ -272,7 +276,7 @@ BOUND = opened().but({"spec": {"nodeName": NODE}})
             id="nothing is left for an heir",
         ),
         pytest.param(
-            [member(shared(), None, guardian(cpu="2"), heir())],
+            [member(shared(), None, guardian(cpu="2"), remainder_guardian())],
             [["t is Reserved"]],
             id="the pod is gone",
         ),
@@ -282,14 +286,14 @@ def test_the_remainder_of_a_shared_ticket_takes_part(
     members: list[Member], steps: list[list[str]]
 ) -> None:
     """S18 and rule 11."""
-    assert told(decide(*members, there=(guardian("other", cpu="2"),))) == steps
+    assert stated(decide(*members, there=(guardian("other", cpu="2"),))) == steps
 
 
 def test_a_claim_that_would_put_one_pod_too_many_on_the_node_is_given_back() -> None:
     crowd = tuple(guardian(f"p{number}", cpu="0") for number in range(109))
     sharing = member(shared(), gated(), guardian(cpu="2"))
-    assert told(decide(sharing, there=crowd)) == [["t is Reserved"]]
-    assert told(decide(sharing, there=crowd[1:])) == [["make t"]]
+    assert stated(decide(sharing, there=crowd)) == [["t is Reserved"]]
+    assert stated(decide(sharing, there=crowd[1:])) == [["make t"]]
 
 
 def test_a_guardian_stays_for_whom_nothing_is_taken_from() -> None:
@@ -297,12 +301,12 @@ def test_a_guardian_stays_for_whom_nothing_is_taken_from() -> None:
     guest = member(shared(), gated(cpu="0"), guardian(cpu="2"))
     other = member(claiming("u", "api"), gated("api"), guardian("h"))
     full = (guardian("other", cpu="1"),)
-    assert told(decide(other, guest, there=full)) == [
+    assert stated(decide(other, guest, there=full)) == [
         ["mark[node-1] api", "open web"],
         ["delete h"],
     ]
     crowd = tuple(guardian(f"p{number}", cpu="0") for number in range(109))
-    assert told(decide(guest, there=crowd)) == [["t is Reserved"]]
+    assert stated(decide(guest, there=crowd)) == [["t is Reserved"]]
 
 
 CORDONED = a_node(NODE).but({"spec": {"unschedulable": True}})
@@ -325,13 +329,13 @@ def test_no_pod_is_tied_to_a_node_that_takes_it_no_more(
 ) -> None:
     """Rule 12: what was claimed before the node closed is given back, as long as the pod can still go elsewhere."""
     queued = decide(member(claiming("t"), gated(), guardian()), node=node)
-    assert told(queued) == [["t is Reserved"]]
+    assert stated(queued) == [["t is Reserved"]]
     begun = decide(member(claiming("t"), marked(gated())), node=node)
-    assert told(begun) == [["tell[None] web"], ["t is Pending (ClaimUndone)"]]
+    assert stated(begun) == [["tell[None] web"], ["t is Pending (ClaimUndone)"]]
     for plan in (queued, begun):
-        assert plan.notices[-1].note == f"pod default/web can have the room no more: {why}"
+        assert plan.emits[-1].note == f"pod default/web can have the room no more: {why}"
     let_go = decide(member(claiming("t"), opened()), node=node)
-    assert told(let_go) == []
+    assert stated(let_go) == []
 
 
 def replica(pod: Builder[Pod]) -> Builder[Pod]:
@@ -352,7 +356,7 @@ def test_a_stuck_pod_of_a_controller_comes_again(recreate: bool, steps: list[lis
     """Rule 9."""
     stuck = member(claiming("t", seconds=0), replica(opened(said="no zone")))
     assert (
-        told(decide(stuck, settings=Settings(Handover.NOMINATE, recreate_stuck_pods=recreate)))
+        stated(decide(stuck, settings=Settings(Handover.NOMINATE, recreate_stuck_pods=recreate)))
         == steps
     )
 
@@ -374,9 +378,9 @@ def test_only_what_the_scheduler_says_of_the_nodes_is_quoted(reason: str, said: 
         "message": "no zone",
     }
     pod = opened().but({"status": {"conditions": [tried]}})
-    notice, _ = decide(member(claiming("t", seconds=0), pod)).notices
+    emit, _ = decide(member(claiming("t", seconds=0), pod)).emits
     advice = "Delete the pod and create it again: ticket default/t takes its room back."
-    assert notice.note == f"The pod is tied to node node-1 without a ticket: {said} {advice}"
+    assert emit.note == f"The pod is tied to node node-1 without a ticket: {said} {advice}"
 
 
 @pytest.mark.parametrize(
@@ -385,9 +389,9 @@ def test_only_what_the_scheduler_says_of_the_nodes_is_quoted(reason: str, said: 
 def test_a_job_is_told_what_another_pod_costs_it(kind: Kind[HasMetadata], costs: bool) -> None:
     """Rule 9: a pod that is deleted counts as one that failed, as `backoffLimit` sees it."""
     pod = opened(said="no zone").owned_by(kind, a_pod("w").stored("uid-w").build())
-    notice, _ = decide(member(claiming("t", seconds=0), pod)).notices
+    emit, _ = decide(member(claiming("t", seconds=0), pod)).emits
     words = ", which costs its Job one of its tries (backoffLimit)" if costs else ""
-    assert notice.note == f"Deleted so that its controller makes it again{words}: no zone"
+    assert emit.note == f"Deleted so that its controller makes it again{words}: no zone"
 
 
 def test_what_is_told_belongs_to_the_step_that_does_it() -> None:
@@ -398,14 +402,14 @@ def test_what_is_told_belongs_to_the_step_that_does_it() -> None:
         member(claiming("v", "there"), a_pod("there").on(NODE).stored("uid-there")),
     )
     steps = [step for stage in plan.stages for step in stage]
-    assert len(plan.notices) == 4
-    assert all(any(notice.after is step for step in steps) for notice in plan.notices)
+    assert len(plan.emits) == 4
+    assert all(any(emit.after is step for step in steps) for emit in plan.emits)
 
 
 def test_a_new_scheduler_is_told_of_nominations_again() -> None:
     """K8."""
     waiting = member(claiming("t"), marked(gated()), going(guardian()))
-    assert told(decide(waiting, scheduler="second")) == [["mark[same] web"]]
+    assert stated(decide(waiting, scheduler="second")) == [["mark[same] web"]]
 
 
 def nominations(plan: Plan, name: str) -> list[JSON]:
@@ -417,14 +421,14 @@ def nominations(plan: Plan, name: str) -> list[JSON]:
 
 def test_a_new_scheduler_is_told_of_the_heir_again() -> None:
     """K8: a nomination that stays as it is is no news, so it is taken back and made again before anybody goes."""
-    first = decide(member(shared(), marked(gated()), heir()), scheduler="second")
-    assert told(first) == [["mark[same] web", "nominate heir"]]
+    first = decide(member(shared(), marked(gated()), remainder_guardian()), scheduler="second")
+    assert stated(first) == [["mark[same] web", "nominate heir"]]
     assert nominations(first, "heir") == [None]
     pod = marked(gated()).but(cast("Any", first.stages[0][0]).body)
-    again = decide(member(shared(), pod, heir(nominated=False)), scheduler="second")
+    again = decide(member(shared(), pod, remainder_guardian(nominated=False)), scheduler="second")
     assert nominations(again, "heir") == [NODE]
-    ready = decide(member(shared(), pod, heir()), scheduler="second")
-    assert told(ready) == [["open heir", "open web"]]
+    ready = decide(member(shared(), pod, remainder_guardian()), scheduler="second")
+    assert stated(ready) == [["open heir", "open web"]]
 
 
 def test_a_pod_that_was_told_to_wait_is_told_of_its_ticket_before_the_hand_over_ends() -> None:
@@ -432,12 +436,12 @@ def test_a_pod_that_was_told_to_wait_is_told_of_its_ticket_before_the_hand_over_
     words: JSON = {"type": "korder.dev/TicketBound", "status": "False", "reason": "NoTicketFree"}
     pod = BOUND.but({"status": {"conditions": [words]}})
     steps = [["mark[same] web"], ["t is Claimed (InUse)"]]
-    assert told(decide(member(claiming("t"), pod))) == steps
+    assert stated(decide(member(claiming("t"), pod))) == steps
 
 
 def test_the_machine_looks_again_at_the_deadline() -> None:
     plan = decide(member(claiming("t", seconds=50), opened()))
-    assert plan.wake_at == NOW + timedelta(seconds=50)
+    assert plan.requeue_at == NOW + timedelta(seconds=50)
 
 
 @pytest.mark.parametrize(

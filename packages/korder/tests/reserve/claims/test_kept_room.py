@@ -111,10 +111,10 @@ async def test_a_claim_that_nobody_binds_gives_its_room_back_to_its_ticket(
         rival = a_pod("rival").requesting(cpu="1").but({"spec": {"priorityClassName": "some"}})
         await cluster.put(rival)
         await cluster.put(claim("web", "t", "4", schedulerName="unknown"))
-        web = await cluster.until(PODS, "web", lambda pod: claim_patches.told(pod) is not None)
-        told = claim_patches.told(web)
-        assert told is not None
-        assert told.message.endswith(
+        web = await cluster.until(PODS, "web", lambda pod: claim_patches.stated(pod) is not None)
+        stated = claim_patches.stated(web)
+        assert stated is not None
+        assert stated.message.endswith(
             "Delete the pod and create it again: ticket default/t takes its room back."
         )
         await phase(cluster, "t", TicketPhase.RESERVED)

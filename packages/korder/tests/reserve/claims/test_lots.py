@@ -87,8 +87,8 @@ def test_the_pods_of_a_daemon_set_look_only_at_the_tickets_of_their_own_nodes(ro
         shelves = [Counted(shelf) for shelf in stock.shelves]
         tracked = replace(there, site=site, at_hand=replace(stock, shelves=shelves))
         got = chosen([daemon(name) for name in names[:pods]], tracked)
-        told = "All of the tickets in namespace default on node {} are taken or hold nothing yet."
-        word = "t-{}" if room == "free" else told
+        stated = "All of the tickets in namespace default on node {} are taken or hold nothing yet."
+        word = "t-{}" if room == "free" else stated
         assert got == {f"on-{name}": word.format(name) for name in names[:pods]}
         assert sites == (names[:pods] if room == "free" else [])
         looks.append(sum(shelf.looks for shelf in shelves))

@@ -62,7 +62,7 @@ async def test_fifty_pods_share_twenty_tickets_on_full_nodes_and_no_intruder_get
         assert {uid for uid, pod in pods.items() if pod.spec.node_name} == owners
         waiting = [pod for pod in pods.values() if claim_patches.is_gated(pod)]
         assert len(waiting) == 30
-        assert {told.message for pod in waiting if (told := claim_patches.told(pod))} == {
+        assert {stated.message for pod in waiting if (stated := claim_patches.stated(pod))} == {
             "All of the tickets in namespace default are taken or hold nothing yet."
         }
 
@@ -120,11 +120,13 @@ async def test_a_thief_of_higher_priority_is_reported_and_the_pod_is_not_stuck_i
         pod = await cluster.until(
             PODS,
             "web",
-            lambda pod: (told := claim_patches.told(pod)) is not None and told.status == "False",
+            lambda pod: (
+                (stated := claim_patches.stated(pod)) is not None and stated.status == "False"
+            ),
         )
-        told = claim_patches.told(pod)
-        assert told is not None
-        assert told.reason == "Stolen"
+        stated = claim_patches.stated(pod)
+        assert stated is not None
+        assert stated.reason == "Stolen"
         notes = [event.note for event in await cluster.all(EVENTS) if event.reason == "Stolen"]
         assert any(note.startswith("The pod is tied to node node-1") for note in notes)
 
@@ -176,7 +178,7 @@ async def test_a_stuck_pod_that_may_not_be_deleted_keeps_no_ticket(clock: Clock)
         await hold(cluster, "t", cpu="4")
         owner: JSON = {
             "apiVersion": "example.com/v1",
-            "kind": "Crew",
+            "kind": "PodTracker",
             "name": "crew",
             "uid": "uid-crew",
             "controller": True,
@@ -190,9 +192,9 @@ async def test_a_stuck_pod_that_may_not_be_deleted_keeps_no_ticket(clock: Clock)
         assert clock.now() - began < timedelta(seconds=65)
         assert ticket.status.reason == "NeverBound"
         web = await cluster.client.get(PODS, Key("default", "web"))
-        told = claim_patches.told(web)
-        assert told is not None
-        assert (told.status, told.reason) == ("False", "NeverBound")
+        stated = claim_patches.stated(web)
+        assert stated is not None
+        assert (stated.status, stated.reason) == ("False", "NeverBound")
 
 
 async def test_updates_of_a_claimed_pod_claim_nothing_more(clock: Clock) -> None:

@@ -28,7 +28,7 @@ def resting(_: Manager) -> None:
 
 
 def wanting_now(manager: Manager) -> None:
-    controller = manager.controller("spinning", lambda _, now: Plan().wake(now))
+    controller = manager.controller("spinning", lambda _, now: Plan().requeue(now))
     controller.follow(manager.informers.of(NODES))
 
 

@@ -13,7 +13,7 @@ from tests.reserve.claims.batches import (
     guardian,
     member,
     opened,
-    told,
+    stated,
 )
 
 from korder.api.reserve import HANDOVER_TAINT
@@ -65,7 +65,9 @@ def steps(
     node: Builder[Node] | None = BEHIND,
     returning: tuple[Return, ...] = (),
 ) -> list[list[str]]:
-    return told(decide(*members, there=there, node=node, settings=Settings(), returning=returning))
+    return stated(
+        decide(*members, there=there, node=node, settings=Settings(), returning=returning)
+    )
 
 
 WAITS = member(claiming("t"), gated(), guardian())
@@ -201,7 +203,7 @@ def node_after(node: Node, step: Patch) -> Node:
 
 def test_a_hand_over_without_a_node_ends() -> None:
     plan: Plan = decide(WAITS, node=None, settings=Settings())
-    assert told(plan) == [["t is Reserved"]]
+    assert stated(plan) == [["t is Reserved"]]
 
 
 HELD_FAST: JSON = {"metadata": {"finalizers": ["example.com/slow"]}}
@@ -214,8 +216,8 @@ def test_members_fail_each_for_itself_and_only_those_who_need_it_wait_for_the_ba
     plan = decide(done, moves, there=(guardian("other", cpu="2"),), node=BARE, settings=Settings())
     assert not plan.stages
     ends, barrier_first = plan.lanes
-    assert told(ends) == [["mark[same] web"], ["t is Claimed (InUse)"]]
-    assert told(barrier_first) == [["raise barrier"], ["delete h"]]
+    assert stated(ends) == [["mark[same] web"], ["t is Claimed (InUse)"]]
+    assert stated(barrier_first) == [["raise barrier"], ["delete h"]]
     assert barrier_first.stages
     assert barrier_first.lanes
 
@@ -250,7 +252,7 @@ def test_a_pod_that_gets_the_room_of_its_guardian_has_its_time_from_when_that_is
     plan = decide(
         member(claiming("t"), pushed, guardian()), there=FULL, node=BARE, settings=Settings()
     )
-    assert told(plan) == [["raise barrier"], ["let web through barrier"], ["delete g"]]
+    assert stated(plan) == [["raise barrier"], ["let web through barrier"], ["delete g"]]
     change = next(step for step in plan.steps if isinstance(step, Patch) and step.kind == PODS)
     after = codec.convert(patch.apply_merge(codec.plain(pushed.build()), change.body), Pod)
     assert "korder.dev/opened-at" not in after.metadata.annotations
@@ -331,12 +333,12 @@ def test_time_without_a_scheduler_does_not_count(
 ) -> None:
     stuck = member(claiming("t", seconds=-1), let_go(SILENT_AFTER.seconds))
     plan = decide(stuck, there=FULL, node=BEHIND, settings=Settings(), signs=signs)
-    assert (["t is Pending (NeverBound)"] in told(plan)) is is_over
+    assert (["t is Pending (NeverBound)"] in stated(plan)) is is_over
 
 
 def test_a_barrier_of_another_process_is_lowered_when_our_caches_are_up_to_date() -> None:
     until = NOW + timedelta(seconds=3)
     plan = decide(there=FULL, node=BEHIND, settings=Settings(), inherited_until=until)
-    assert (told(plan), plan.wake_at) == ([], until)
+    assert (stated(plan), plan.requeue_at) == ([], until)
     plan = decide(there=FULL, node=BEHIND, settings=Settings(), inherited_until=NOW)
-    assert told(plan) == [["lower barrier"]]
+    assert stated(plan) == [["lower barrier"]]

@@ -192,9 +192,9 @@ async def test_a_ticket_is_not_shared_where_the_node_takes_no_more_pods(clock: C
         await cluster.pass_time(100)
         web = await cluster.get(PODS, "web")
         assert web is not None
-        told = claim_patches.told(web)
-        assert told is not None
-        assert told.message == (
+        stated = claim_patches.stated(web)
+        assert stated is not None
+        assert stated.message == (
             "No free ticket fits; nearest mismatch:"
             " needs a place beside the guardian, its node takes no more pods."
         )
@@ -214,11 +214,11 @@ async def test_a_refused_guardian_of_the_remainder_ends_the_claim_and_is_told(cl
         await cluster.client.create(RESOURCE_QUOTAS, few)
         await cluster.pass_time(3)
         await cluster.put(asking("web").requesting(cpu="1", memory="512Mi"))
-        web = await cluster.until(PODS, "web", lambda pod: claim_patches.told(pod) is not None)
-        told = claim_patches.told(web)
-        assert told is not None
-        assert told.reason == "GuardianRefused"
-        assert "exceeded quota" in told.message
+        web = await cluster.until(PODS, "web", lambda pod: claim_patches.stated(pod) is not None)
+        stated = claim_patches.stated(web)
+        assert stated is not None
+        assert stated.reason == "GuardianRefused"
+        assert "exceeded quota" in stated.message
         await phase(cluster, "t", TicketPhase.RESERVED)
         await cluster.pass_time(110)
         events = [e for e in await cluster.all(EVENTS) if e.reason == "GuardianRefused"]
@@ -375,9 +375,9 @@ async def test_a_pod_waits_for_a_host_port_that_another_one_is_about_to_take(clo
         pods = [await cluster.client.get(PODS, Key("default", name)) for name in ("one", "two")]
         (first,) = (pod for pod in pods if pod.spec.node_name)
         (second,) = (pod for pod in pods if claim_patches.is_gated(pod))
-        told = claim_patches.told(second)
-        assert told is not None
-        assert "needs host port TCP 0.0.0.0:80, which is taken on its node" in told.message
+        stated = claim_patches.stated(second)
+        assert stated is not None
+        assert "needs host port TCP 0.0.0.0:80, which is taken on its node" in stated.message
         await cluster.delete(PODS, first.metadata.name)
         await bound(cluster, second.metadata.name)
 
@@ -394,7 +394,9 @@ async def test_a_gang_waits_for_its_last_ticket_and_then_all_go(clock: Clock) ->
         await cluster.pass_time(20)
         pods = [pod for pod in await cluster.all(PODS) if pod.metadata.name.startswith("web")]
         assert [claim_patches.is_gated(pod) for pod in pods] == [True] * 3
-        assert {told.reason for pod in pods if (told := claim_patches.told(pod))} == {"OrderClosed"}
+        assert {stated.reason for pod in pods if (stated := claim_patches.stated(pod))} == {
+            "OrderClosed"
+        }
         cluster.add_node("node-9")
         for n in range(3):
             await bound(cluster, f"web-{n}")
@@ -416,9 +418,9 @@ async def test_a_pod_of_another_namespace_claims_where_owners_allow_it(clock: Cl
         await cluster.pass_time(5)
         guest = await cluster.get(PODS, "web", "guests")
         assert guest is not None
-        told = claim_patches.told(guest)
-        assert told is not None
-        assert told.reason == "NotAnOwner"
+        stated = claim_patches.stated(guest)
+        assert stated is not None
+        assert stated.reason == "NotAnOwner"
 
 
 async def test_a_ticket_that_is_deleted_in_the_middle_of_a_hand_over_goes_when_that_is_done(
@@ -465,9 +467,9 @@ async def test_a_pod_is_not_forgotten_when_the_namespace_of_its_ticket_ends_in_t
         await cluster.pass_time(5)
         (last,) = await cluster.all(PODS, "default")
         assert (last.metadata.uid != first.metadata.uid) == by_controller
-        told = claim_patches.told(last)
-        assert told is not None
-        assert (told.status, told.reason) == (
+        stated = claim_patches.stated(last)
+        assert stated is not None
+        assert (stated.status, stated.reason) == (
             "False",
             "NoTicket" if by_controller else "NeverBound",
         )

@@ -14,7 +14,7 @@ from kubeloop.client.client import Client
 from kubeloop.objects.meta import JSON
 from kubeloop.runtime.clock import SystemClock
 from kubeloop.runtime.manager import Manager, Settings
-from kubeloop.runtime.webhook.handler import GateMetrics
+from kubeloop.runtime.webhook.handler import HandlerMetrics
 from kubeloop.testing.memory import MemoryServer
 
 TREE = Path(__file__).parents[5]
@@ -99,10 +99,10 @@ def reasons() -> set[str]:
         if name.endswith("Reason") and isinstance(value, type) and issubclass(value, StrEnum)
     ]
     phases = {str(phase) for phase in reserve.TicketPhase} - {"Pending"}
-    return {str(word) for kind in kinds for word in kind} | set(_told()) | phases
+    return {str(word) for kind in kinds for word in kind} | set(_reported()) | phases
 
 
-def _told() -> Iterator[str]:
+def _reported() -> Iterator[str]:
     """The reasons of Events that are written out where they are told."""
     for path in (TREE / "packages" / "korder" / "src" / "korder" / "reserve").rglob("*.py"):
         module = ast.parse(path.read_text())
@@ -124,7 +124,7 @@ def _values(nodes: Iterable[ast.AST]) -> dict[str, ast.expr]:
 def _told_in(function: ast.FunctionDef, known: dict[str, ast.expr]) -> Iterator[str]:
     values = {**known, **_values(ast.walk(function))}
     for node in ast.walk(function):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Notice":
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Emit":
             reason: ast.expr = node.args[2]
             if isinstance(reason, ast.Name):
                 reason = values.get(reason.id, reason)
@@ -138,7 +138,7 @@ def metrics() -> dict[str, str]:
     client = Client(MemoryServer().connect(), rng=random.Random(1))
     manager = Manager(client, Settings(identity="x"), clock=SystemClock(), rng=random.Random(1))
     Measuring(manager)
-    GateMetrics(manager.metrics.registry)
+    HandlerMetrics(manager.metrics.registry)
     found = {
         f"{family.name}_total" if family.type == "counter" else family.name: family.type
         for family in manager.metrics.registry.collect()

@@ -133,15 +133,15 @@ def orders(draw: st.DrawFn) -> Order:
     return (built.deleted_at(NOW) if draw(st.booleans()) else built).build()
 
 
-def told_well(told: Explanation) -> None:
+def told_well(stated: Explanation) -> None:
     """Whole sentences, and rows as wide as their titles."""
-    for sentence in (told.verdict, *told.facts):
+    for sentence in (stated.verdict, *stated.facts):
         assert sentence
         assert sentence[-1] in ".?"
         assert not sentence.endswith("..")
         assert "  " not in sentence
         assert "None" not in sentence
-    assert all(len(row) == len(told.titles) for row in told.rows)
+    assert all(len(row) == len(stated.titles) for row in stated.rows)
 
 
 @FEW

@@ -33,7 +33,7 @@ def explained(order: Builder[Order], *tickets: Builder[Ticket]) -> Explanation:
 
 def test_its_tickets_are_counted_and_told_one_by_one():
     order = an_observed()
-    told = explained(
+    stated = explained(
         order,
         a_ticket("a")
         .but({"status": {"phase": "Claimed", "claimedPod": "default/web"}})
@@ -43,18 +43,18 @@ def test_its_tickets_are_counted_and_told_one_by_one():
         .owned_by(ORDERS, order.build()),
         a_ticket("foreign"),
     )
-    assert told.verdict == "Not ready (TicketsWait): 1 waits. Tickets: 1 Pending, 1 Claimed."
-    assert [row[0] for row in told.rows] == ["a", "b"]
-    assert told.rows[0][-1] == "by default/web"
-    assert told.rows[1][-1] == "Unschedulable: no room"
+    assert stated.verdict == "Not ready (TicketsWait): 1 waits. Tickets: 1 Pending, 1 Claimed."
+    assert [row[0] for row in stated.rows] == ["a", "b"]
+    assert stated.rows[0][-1] == "by default/web"
+    assert stated.rows[1][-1] == "Unschedulable: no room"
 
 
 def test_a_ticket_that_is_free_says_until_when():
     order = an_observed()
     ends = instant.render(NOW + timedelta(minutes=10))
     free = a_ticket("a").but({"status": {"phase": "Reserved", "expirationTime": ends}})
-    told = explained(order, free.owned_by(ORDERS, order.build()))
-    assert told.rows[0][-1] == "expires in 10m"
+    stated = explained(order, free.owned_by(ORDERS, order.build()))
+    assert stated.rows[0][-1] == "expires in 10m"
     standing = free.annotated({STANDING_ANNOTATION: "true"}).owned_by(ORDERS, order.build())
     assert explained(order, standing).rows[0][-1] == "renewed in 10m"
 
@@ -63,8 +63,8 @@ def test_a_ticket_that_is_free_says_until_when():
 def test_a_pool_whose_only_time_is_over_fires_no_more(start: str, fires: bool) -> None:
     times: JSON = {"startTime": f"2026-03-01T{start}:00Z", "duration": "1h"}
     recurring: JSON = {"type": "Recurring", "schedule": "0 * * * *"}
-    told = explained(an_observed(strategy=recurring, template={"spec": times}))
-    assert any("It fires next" in fact for fact in told.facts) is fires
+    stated = explained(an_observed(strategy=recurring, template={"spec": times}))
+    assert any("It fires next" in fact for fact in stated.facts) is fires
 
 
 def test_an_order_nobody_has_looked_at():
@@ -111,10 +111,10 @@ def test_the_next_firing_comes_from_the_schedule_itself():
         "timeZone": "Europe/Berlin",
         "leadTime": "10m",
     }
-    told = explained(an_observed(strategy=strategy))
+    stated = explained(an_observed(strategy=strategy))
     fires = NOW + timedelta(hours=5)
-    assert f"It fires next in 5h, at {instant.render(fires)}." in told.facts
-    assert "Its guardians are placed 10m before." in told.facts
+    assert f"It fires next in 5h, at {instant.render(fires)}." in stated.facts
+    assert "Its guardians are placed 10m before." in stated.facts
 
 
 def test_a_firing_that_was_acted_on_ahead_of_its_time_has_not_happened():
@@ -122,9 +122,9 @@ def test_a_firing_that_was_acted_on_ahead_of_its_time_has_not_happened():
     order = an_observed(strategy=strategy).but(
         {"status": {"lastScheduleTime": instant.render(NOW + timedelta(hours=6))}}
     )
-    told = " ".join(explained(order).facts)
-    assert "last fired" not in told
-    assert "Its guardians are placed 10h before." in told
+    stated = " ".join(explained(order).facts)
+    assert "last fired" not in stated
+    assert "Its guardians are placed 10h before." in stated
 
 
 def test_a_paused_order_does_not_fire():
@@ -151,8 +151,8 @@ def test_a_roll_out_that_does_not_go_on_is_told():
         "message": "o-2 has no room",
     }
     order = an_observed().but({"status": {"conditions": [blocked]}})
-    told = "Its roll-out does not go on (RolloutBlocked): o-2 has no room"
-    assert told in explained(order).facts
+    stated = "Its roll-out does not go on (RolloutBlocked): o-2 has no room"
+    assert stated in explained(order).facts
 
 
 def test_daemonset_mode_tells_of_every_node_what_it_has_or_what_keeps_it_out():
@@ -164,7 +164,7 @@ def test_daemonset_mode_tells_of_every_node_what_it_has_or_what_keeps_it_out():
     used = a_ticket("o-n7").labelled({NODE_LABEL: "n7"})
     use: JSON = {"phase": "Claimed", "claimedPod": "default/web"}
     used = used.but({"spec": {"nodeName": "n7"}, "status": use})
-    told = explain_orders.explain(
+    stated = explain_orders.explain(
         OrderQuestion(
             order.build(),
             [each.owned_by(ORDERS, order.build()).build() for each in (ticket, used)],
@@ -180,8 +180,8 @@ def test_daemonset_mode_tells_of_every_node_what_it_has_or_what_keeps_it_out():
             ],
         )
     )
-    assert told.titles == ("NODE", "TICKET", "PHASE", "WHY")
-    rows = {row[0]: row[1:] for row in told.rows}
+    assert stated.titles == ("NODE", "TICKET", "PHASE", "WHY")
+    rows = {row[0]: row[1:] for row in stated.rows}
     assert rows["n1"][:2] == ("o-n1", "Pending")
     assert rows["n2"][-1] == "no ticket yet"
     assert "os=linux" in rows["n3"][-1]

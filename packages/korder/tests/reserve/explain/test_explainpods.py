@@ -77,13 +77,13 @@ def explained(
     )
 
 
-def verdicts(told: Explanation) -> dict[str, str]:
-    return {row[0]: row[-1] for row in told.rows}
+def verdicts(stated: Explanation) -> dict[str, str]:
+    return {row[0]: row[-1] for row in stated.rows}
 
 
 def test_each_ticket_that_is_asked_for_gets_its_own_verdict():
     closed = an_order("gang", 3).stored("gang-uid").but({"spec": {"minAvailable": 3}})
-    told = explained(
+    stated = explained(
         a_seeker(),
         a_held("small", cpu="500m"),
         a_held("taken", phase="Claimed", claimedPod="default/other"),
@@ -98,11 +98,11 @@ def test_each_ticket_that_is_asked_for_gets_its_own_verdict():
         orders=(closed,),
         nodes=(a_node("node-1"), a_node("node-2").tainted("gpu")),
     )
-    assert told.verdict == (
+    assert stated.verdict == (
         "It waits (NoTicketFits): No free ticket fits; nearest mismatch:"
         " does not tolerate taint gpu:NoSchedule of its node."
     )
-    assert verdicts(told) == {
+    assert verdicts(stated) == {
         "small": "does not fit: the pod needs cpu 1, it holds 500m",
         "tainted": "does not fit: the pod does not tolerate taint gpu:NoSchedule of node node-2",
         "waits": "holds nothing yet (Unschedulable)",
@@ -117,27 +117,27 @@ def test_a_ticket_without_owners_is_only_for_its_own_namespace():
     order = an_order("o").stored("o-uid")
     held = a_held("t").owned_by(ORDERS, order.build())
     asking = a_seeker(**{ORDER_ANNOTATION: "default/o"}).in_namespace("batch")
-    told = explained(asking, held, orders=(order,))
-    assert verdicts(told)["t"] == (
+    stated = explained(asking, held, orders=(order,))
+    assert verdicts(stated)["t"] == (
         "is not for this pod: it names no owners, so only pods of namespace default may claim it"
     )
 
 
 def test_the_most_hopeful_tickets_come_first():
-    told = explained(a_seeker(), a_held("a", phase="Claimed"), a_held("b"), a_held("c", cpu="1m"))
-    assert [row[0] for row in told.rows] == ["b", "c", "a"]
-    assert told.verdict == "It would get ticket default/b now."
+    stated = explained(a_seeker(), a_held("a", phase="Claimed"), a_held("b"), a_held("c", cpu="1m"))
+    assert [row[0] for row in stated.rows] == ["b", "c", "a"]
+    assert stated.verdict == "It would get ticket default/b now."
 
 
 def test_a_long_list_is_cut_and_says_so():
-    told = explained(a_seeker(), *(a_held(f"t{n:02}", cpu="1m") for n in range(30)))
-    assert len(told.rows) == 21
-    assert told.rows[-1][0] == "and 10 more"
+    stated = explained(a_seeker(), *(a_held(f"t{n:02}", cpu="1m") for n in range(30)))
+    assert len(stated.rows) == 21
+    assert stated.rows[-1][0] == "and 10 more"
 
 
 def test_tickets_that_are_not_asked_for_are_left_out():
-    told = explained(a_seeker(**{TICKET_REQUEST_ANNOTATION: "name:b"}), a_held("a"), a_held("b"))
-    assert [row[0] for row in told.rows] == ["b"]
+    stated = explained(a_seeker(**{TICKET_REQUEST_ANNOTATION: "name:b"}), a_held("a"), a_held("b"))
+    assert [row[0] for row in stated.rows] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_it_tells_what_the_pod_asks_for_and_needs():
 def test_pods_that_come_first_are_counted():
     """Rule 16: by priority, then by age."""
     first = a_seeker("first").but({"spec": {"priority": 5}})
-    told = explained(a_seeker(), waiting=(first, a_seeker("zzz")))
-    assert "1 other pod comes before it, by priority and age." in told.facts
+    stated = explained(a_seeker(), waiting=(first, a_seeker("zzz")))
+    assert "1 other pod comes before it, by priority and age." in stated.facts
 
 
 def test_pods_that_want_other_tickets_are_not_in_its_way():
@@ -174,21 +174,21 @@ def test_pods_that_want_other_tickets_are_not_in_its_way():
         return a_seeker(name, **{**REQUIRED, TICKET_REQUEST_ANNOTATION: ticket})
 
     tickets = (a_held("mine", cpu="100m"), a_held("theirs", cpu="100m"))
-    told = explained(wanting("web", "mine"), *tickets, waiting=(wanting("abc", "theirs"),))
-    assert not any("before it" in fact for fact in told.facts)
-    told = explained(wanting("web", "mine"), *tickets, waiting=(a_seeker("abc"),))
-    assert "1 other pod comes before it, by priority and age." in told.facts
+    stated = explained(wanting("web", "mine"), *tickets, waiting=(wanting("abc", "theirs"),))
+    assert not any("before it" in fact for fact in stated.facts)
+    stated = explained(wanting("web", "mine"), *tickets, waiting=(a_seeker("abc"),))
+    assert "1 other pod comes before it, by priority and age." in stated.facts
 
 
 def test_the_next_firing_of_an_order_is_told():
     fires = instant.render(NOW + timedelta(hours=3))
     order = an_order("o").but({"status": {"nextScheduleTime": fires}})
-    told = explained(a_seeker(), orders=(order, an_order("p").but({"spec": {"paused": True}})))
-    assert "Order default/o fires next in 3h." in told.facts
-    assert "Order default/p is paused and makes no tickets." in told.facts
+    stated = explained(a_seeker(), orders=(order, an_order("p").but({"spec": {"paused": True}})))
+    assert "Order default/o fires next in 3h." in stated.facts
+    assert "Order default/p is paused and makes no tickets." in stated.facts
     named = a_seeker(**{"korder.dev/ticket-request": "name:t"})
-    told = explained(named, a_held("t", phase="Claimed"), orders=(order,))
-    assert not any("fires next" in fact for fact in told.facts)
+    stated = explained(named, a_held("t", phase="Claimed"), orders=(order,))
+    assert not any("fires next" in fact for fact in stated.facts)
 
 
 def test_a_pod_that_nobody_told_anything_makes_one_doubt_the_manager():
@@ -198,29 +198,29 @@ def test_a_pod_that_nobody_told_anything_makes_one_doubt_the_manager():
 
 
 def test_without_a_look_at_nodes_only_sizes_are_compared():
-    told = explained(a_seeker(), a_held("t"), nodes=(), knows_nodes=False)
-    assert verdicts(told) == {"t": "would fit"}
-    assert "You may not read nodes, so only sizes were compared." in told.facts
+    stated = explained(a_seeker(), a_held("t"), nodes=(), knows_nodes=False)
+    assert verdicts(stated) == {"t": "would fit"}
+    assert "You may not read nodes, so only sizes were compared." in stated.facts
 
 
 def test_a_request_nobody_understands_is_told_as_admission_tells_it():
-    told = explained(a_seeker(**{TICKET_REQUEST_ANNOTATION: "colour:red"}))
-    assert told.verdict.startswith("What it asks for cannot be understood: annotation")
+    stated = explained(a_seeker(**{TICKET_REQUEST_ANNOTATION: "colour:red"}))
+    assert stated.verdict.startswith("What it asks for cannot be understood: annotation")
 
 
 def test_other_gates_come_first():
     """Rule 8."""
     gates: JSON = [{"name": SCHEDULING_GATE}, {"name": "quota.example/wait"}]
-    told = explained(a_seeker().but({"spec": {"schedulingGates": gates}}), a_held("t"))
-    assert told.verdict.startswith("It waits: other gates hold it back")
-    assert "Gates: korder.dev/ticket, quota.example/wait." in told.facts
+    stated = explained(a_seeker().but({"spec": {"schedulingGates": gates}}), a_held("t"))
+    assert stated.verdict.startswith("It waits: other gates hold it back")
+    assert "Gates: korder.dev/ticket, quota.example/wait." in stated.facts
 
 
 def test_a_pod_with_a_ticket_names_it():
     by: JSON = {"namespace": "default", "name": "web", "uid": "web-uid"}
     bound = a_seeker().but({"spec": {"schedulingGates": None}}).on("node-1")
-    told = explained(bound, a_held("t", phase="Claimed", claimedBy=by))
-    assert told.verdict == "It has ticket default/t, on node node-1."
+    stated = explained(bound, a_held("t", phase="Claimed", claimedBy=by))
+    assert stated.verdict == "It has ticket default/t, on node node-1."
 
 
 @pytest.mark.parametrize(
@@ -236,16 +236,16 @@ def test_a_hand_over_tells_how_far_it_is(left: int, undone: str):
     held = a_held("t", phase="Claiming", claimedBy=by, claimDeadline=deadline)
     guardian = a_pod("g").labelled({GUARDIAN_LABEL: "true"}).on("node-1")
     market = Market("default", [held.build()], [], lambda _: None, NOW)
-    told = explain_pods.explain(
+    stated = explain_pods.explain(
         PodQuestion(
             a_seeker().build(),
             market,
             guardians=[guardian.owned_by(TICKETS, held.build()).build()],
         )
     )
-    assert told.verdict == "Ticket default/t is being handed over to it, on node node-1."
-    assert told.facts[0] == "The claim waits for the node's next batch."
-    assert told.facts[1] == undone
+    assert stated.verdict == "Ticket default/t is being handed over to it, on node node-1."
+    assert stated.facts[0] == "The claim waits for the node's next batch."
+    assert stated.facts[1] == undone
 
 
 @pytest.mark.parametrize(
@@ -336,24 +336,24 @@ def test_a_guardian_names_its_ticket():
     ],
 )
 def test_an_annotation_that_is_misspelt_is_named(wrong: str, meant: str | None):
-    told = explained(a_pod("p").annotated({wrong: "true"}).on("node-1"))
+    stated = explained(a_pod("p").annotated({wrong: "true"}).on("node-1"))
     said = f"It carries {wrong}, which korder does not know: is {meant} meant?"
-    assert (said in told.facts) is (meant is not None)
-    assert len(told.facts) == (2 if meant else 1)
+    assert (said in stated.facts) is (meant is not None)
+    assert len(stated.facts) == (2 if meant else 1)
 
 
 def test_a_pod_that_did_not_wait_says_what_its_event_said():
     pod = a_pod("p").annotated({ORDER_ANNOTATION: "o"}).on("node-1").build()
     market = Market("default", [], [], lambda _: None, NOW)
     parting = "FellBack: Scheduled without a ticket: There is no order default/o."
-    told = explain_pods.explain(PodQuestion(pod, market, parting=parting))
-    assert told.facts == (f"It was last told: {parting}",)
+    stated = explain_pods.explain(PodQuestion(pod, market, parting=parting))
+    assert stated.facts == (f"It was last told: {parting}",)
 
 
 def test_a_ticket_that_cannot_be_handed_over_says_why():
     why = "guardian korder-guardian-t has the finalizer example.com/slow"
-    told = explained(a_seeker(), a_held("t"), blocked={"t-uid": why})
-    assert told.verdict == (
+    stated = explained(a_seeker(), a_held("t"), blocked={"t-uid": why})
+    assert stated.verdict == (
         f"It waits (NoTicketFree): No ticket is free; ticket default/t cannot be handed over: {why}."
     )
-    assert verdicts(told) == {"t": f"cannot be handed over: {why}"}
+    assert verdicts(stated) == {"t": f"cannot be handed over: {why}"}

@@ -126,9 +126,9 @@ def explained(ticket: Builder[Ticket]) -> Explanation:
     ],
 )
 def test_each_phase_in_words(ticket: Builder[Ticket], verdict: str, facts: list[str]):
-    told = explained(ticket)
-    assert told.verdict == verdict
-    assert [fact for fact in facts if fact not in told.facts] == []
+    stated = explained(ticket)
+    assert stated.verdict == verdict
+    assert [fact for fact in facts if fact not in stated.facts] == []
 
 
 @pytest.mark.parametrize(
@@ -159,24 +159,24 @@ def test_each_phase_in_words(ticket: Builder[Ticket], verdict: str, facts: list[
 def test_an_instant_that_has_passed_is_not_announced_as_one_to_come(
     ticket: Builder[Ticket], fact: str
 ):
-    told = explained(ticket)
-    assert fact in told.facts
-    assert not [each for each in told.facts if "is undone" in each and "ago" in each]
+    stated = explained(ticket)
+    assert fact in stated.facts
+    assert not [each for each in stated.facts if "is undone" in each and "ago" in each]
 
 
 def test_a_guardian_without_a_node_names_the_scheduler_it_waits_for():
     """Of a scheduler that is not there nobody hears anything."""
     guardian = a_pod("g").but({"spec": {"schedulerName": "none-such"}}).build()
-    told = explain_tickets.explain(TicketQuestion(a_case().build(), NOW, guardians=[guardian]))
+    stated = explain_tickets.explain(TicketQuestion(a_case().build(), NOW, guardians=[guardian]))
     said = "Guardian g waits for none-such: `korder describe pod g` shows what it says."
-    assert said in told.facts
+    assert said in stated.facts
 
 
 def test_a_deletion_that_waits_says_for_what():
     leaving = a_case(phase="Claiming").deleted_at(NOW - timedelta(minutes=3))
-    told = explained(leaving.but({"metadata": {"finalizers": [TICKET_FINALIZER]}}))
-    assert "It is being deleted, for 3m now." in told.facts
-    assert any(TICKET_FINALIZER in fact for fact in told.facts)
+    stated = explained(leaving.but({"metadata": {"finalizers": [TICKET_FINALIZER]}}))
+    assert "It is being deleted, for 3m now." in stated.facts
+    assert any(TICKET_FINALIZER in fact for fact in stated.facts)
 
 
 def test_the_pods_that_wait_for_it_are_judged_one_by_one():
@@ -185,7 +185,7 @@ def test_the_pods_that_wait_for_it_are_judged_one_by_one():
         return pod.annotated({REQUIRED_ANNOTATION: "true"})
 
     held = a_case(phase="Reserved", nodeName="n1")
-    told = explain_tickets.explain(
+    stated = explain_tickets.explain(
         TicketQuestion(
             held.build(),
             NOW,
@@ -197,7 +197,7 @@ def test_the_pods_that_wait_for_it_are_judged_one_by_one():
             nodes={"n1": a_node("n1").build()},
         )
     )
-    assert told.rows == (
+    assert stated.rows == (
         ("default/big", "needs cpu 2, it holds 1"),
         ("default/right", "would fit"),
         ("other/stranger", "is not one of its owners"),
@@ -206,17 +206,17 @@ def test_the_pods_that_wait_for_it_are_judged_one_by_one():
 
 def test_a_hand_over_names_its_stage():
     by: JSON = {"namespace": "default", "name": "web", "uid": "web-uid"}
-    told = explained(
+    stated = explained(
         a_case(phase="Claiming", nodeName="n1", claimedPod="default/web", claimedBy=by)
     )
-    assert told.verdict == "It is being handed over to pod default/web, on node n1."
-    assert told.facts[0] == "The claim has no pod that could take the room."
+    assert stated.verdict == "It is being handed over to pod default/web, on node n1."
+    assert stated.facts[0] == "The claim has no pod that could take the room."
 
 
 def test_guardians_tell_what_they_wait_for():
     ticket = a_case()
     guardian = a_pod("g").owned_by(TICKETS, ticket.build())
-    told = explain_tickets.explain(
+    stated = explain_tickets.explain(
         TicketQuestion(
             ticket.build(),
             NOW,
@@ -227,7 +227,7 @@ def test_guardians_tell_what_they_wait_for():
             ],
         )
     )
-    said = " ".join(told.facts)
+    said = " ".join(stated.facts)
     assert "Guardian g waits for the scheduler" in said
     assert "Guardian g is on node n1." in said
     assert "Guardian g waits until the room it is to take is free." in said
@@ -237,17 +237,17 @@ def test_a_ticket_of_a_closed_order_says_that_nobody_can_claim_it():
     """Rule 14."""
     order = an_order("gang", 3).stored("o").but({"spec": {"minAvailable": 3}}).build()
     held = a_case(phase="Reserved", nodeName="n1").owned_by(ORDERS, order)
-    told = explain_tickets.explain(TicketQuestion(held.build(), NOW, order=order))
-    assert "Nobody can claim it before order gang has once held 3 tickets." in told.facts
-    assert "It is a ticket of order gang." in told.facts
+    stated = explain_tickets.explain(TicketQuestion(held.build(), NOW, order=order))
+    assert "Nobody can claim it before order gang has once held 3 tickets." in stated.facts
+    assert "It is a ticket of order gang." in stated.facts
 
 
 def test_a_ticket_whose_guardian_cannot_be_deleted_says_so():
     ticket = a_case(phase="Reserved", nodeName="n1", guardianPod="default/g")
     guardian = a_pod("g").on("n1").owned_by(TICKETS, ticket.build())
     slow = guardian.but({"metadata": {"finalizers": ["example.com/slow"]}})
-    told = explain_tickets.explain(TicketQuestion(ticket.build(), NOW, guardians=[slow.build()]))
+    stated = explain_tickets.explain(TicketQuestion(ticket.build(), NOW, guardians=[slow.build()]))
     assert (
         "It cannot be handed over to a pod: guardian g has the finalizer example.com/slow."
-        in told.facts
+        in stated.facts
     )

@@ -32,7 +32,7 @@ BROKEN: JSON = {"matchLabels": {"a b": "c"}}
     ids=["cluster", "names", "labels of namespaces", "labels of objects", "broken labels"],
 )
 def test_whom_a_quota_means_is_told_with_names_and_labels(
-    scope: dict[str, JSON], told: str
+    scope: dict[str, JSON], stated: str
 ) -> None:
     quota = a_quota("q", scope, tickets="5").build()
-    assert cluster_scoped.standing(quota, MONDAY) == f"{told}; refuses what goes beyond"
+    assert cluster_scoped.standing(quota, MONDAY) == f"{stated}; refuses what goes beyond"

@@ -8,10 +8,10 @@ from korder.reserve import metrics
 
 @pytest.mark.parametrize("kind", ["Order", "Ticket", "Quota"])
 def test_every_field_is_told_with_its_type_default_and_meaning(kind: str):
-    told, there = reference.rows(f"Fields of {kind}s"), reference.fields(kind)
-    missing = ["| " + " | ".join(row) + " |" for row in there if row not in told]
+    stated, there = reference.rows(f"Fields of {kind}s"), reference.fields(kind)
+    missing = ["| " + " | ".join(row) + " |" for row in there if row not in stated]
     assert missing == [], "put these rows into docs/reference.md"
-    assert [row for row in told if row not in there] == [], "these are not true any more"
+    assert [row for row in stated if row not in there] == [], "these are not true any more"
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ def test_every_reason_of_a_status_condition_or_event_is_told():
 
 
 def test_every_metric_is_told_with_its_type():
-    told = {row[0].strip("`").partition("{")[0]: row[1] for row in reference.rows("Metrics")}
-    assert told == reference.metrics()
+    stated = {row[0].strip("`").partition("{")[0]: row[1] for row in reference.rows("Metrics")}
+    assert stated == reference.metrics()
 
 
 def test_labels_of_our_own_figures_are_told():
-    told = reference.named("Metrics")
+    stated = reference.named("Metrics")
     for family in metrics.FAMILIES:
-        assert f"{family.name}{{{','.join(family.labels)}}}" in told
+        assert f"{family.name}{{{','.join(family.labels)}}}" in stated

@@ -109,8 +109,8 @@ async def test_each_transition_is_told_once(clock: Clock):
         await settled(cluster, Released=1)
         await cluster.pass_time(5)
         events = await cluster.all(EVENTS, "default")
-        told = Counter(e.reason for e in events if e.regarding.kind == TICKETS.kind)
-        assert told == Counter(["Reserved", "Claiming", "Claimed", "Released"])
+        stated = Counter(e.reason for e in events if e.regarding.kind == TICKETS.kind)
+        assert stated == Counter(["Reserved", "Claiming", "Claimed", "Released"])
         of_order = Counter(e.reason for e in events if e.regarding.kind == ORDERS.kind)
         assert of_order == Counter(["TicketsCreated"])
 
@@ -168,8 +168,8 @@ async def test_an_explanation_says_what_the_controller_says(clock: Clock):
         lost = a_claimant("lost").annotated({ORDER_ANNOTATION: "nowhere"})
         await cluster.put(big, lost)
         for name in ("big", "lost"):
-            pod = await cluster.until(PODS, name, lambda pod: claim_patches.told(pod) is not None)
-            said, nodes = claim_patches.told(pod), await cluster.all(NODES)
+            pod = await cluster.until(PODS, name, lambda pod: claim_patches.stated(pod) is not None)
+            said, nodes = claim_patches.stated(pod), await cluster.all(NODES)
             sites = {node.metadata.name: Site(node) for node in nodes}
             market = Market(
                 "default",
@@ -178,9 +178,9 @@ async def test_an_explanation_says_what_the_controller_says(clock: Clock):
                 sites.get,
                 clock.now(),
             )
-            told = explain_pods.explain(PodQuestion(pod, market, [pod]))
+            stated = explain_pods.explain(PodQuestion(pod, market, [pod]))
             assert said is not None
-            assert told.verdict == f"It waits ({said.reason}): {said.message}"
+            assert stated.verdict == f"It waits ({said.reason}): {said.message}"
 
 
 @pytest.mark.parametrize("strategy", [{"type": "OneTime"}, None], ids=["told", "left out"])

@@ -16,7 +16,7 @@ from korder.reserve.orders.pools import Granting, freely
 from korder.reserve.tickets import deadlines
 from kubeloop.objects import codec, instant, patch
 from kubeloop.objects.meta import JSON
-from kubeloop.objects.plan import Create, Delete, Notice, Patch, Plan, Step
+from kubeloop.objects.plan import Create, Delete, Emit, Patch, Plan, Step
 from kubeloop.testing.builders import Builder, NodeBuilder
 
 START = datetime(2026, 1, 5, 0, 0, 30, tzinfo=UTC)
@@ -35,9 +35,9 @@ class Desk:
         self._versions = 1
         self.made: list[str] = []
         """The name of every ticket ever made, in order."""
-        self.notices: list[Notice] = []
+        self.emits: list[Emit] = []
         """What was told: all that a turn has to say, or if it was broken off, what belongs to the steps that were done."""
-        self._words: tuple[Notice, ...] = ()
+        self._words: tuple[Emit, ...] = ()
         self.gone: dict[str, Ticket] = {}
         """Tickets that went, as they were last seen."""
         self.foreign: set[str] = set()
@@ -45,7 +45,7 @@ class Desk:
         self.nodes: dict[str, NodeBuilder] = {}
         self.rivals: dict[str, list[str]] = {}
         """Who else books on a node, in DaemonSet mode."""
-        self.wake_at: datetime | None = None
+        self.requeue_at: datetime | None = None
         self.granting: Granting = freely
         """Who says which tickets may be made."""
 
@@ -75,32 +75,32 @@ class Desk:
         found = order_plan.beginning(self.order)
         if found is None:
             found = self._decide()
-        self.wake_at = found.wake_at
-        self._words = found.notices
+        self.requeue_at = found.requeue_at
+        self._words = found.emits
         return [step for stage in found.stages for step in stage]
 
     def _decide(self) -> Plan:
         order, tickets = self.order, tuple(self.tickets.values())
         if not order.spec.daemon_set:
-            picture = pools.Picture(
+            snapshot = pools.Snapshot(
                 order, tickets, self.now, self._taken, tuple(self.gone.values()), self.granting
             )
-            return order_plan.plan(picture)
+            return order_plan.plan(snapshot)
         nodes = [node.build() for node in self.nodes.values()]
         return daemonset.plan(
-            daemonset.Picture(order, tickets, nodes, self.now, self._taken, self._rivals)
+            daemonset.Snapshot(order, tickets, nodes, self.now, self._taken, self._rivals)
         )
 
     def _rivals(self, node: str) -> list[str]:
         return self.rivals.get(node, [])
 
-    def turn(self, most: int | None = None) -> int:
+    def reconcile(self, most: int | None = None) -> int:
         """Takes a turn, or only its first steps; says how many there were."""
         steps = self.steps()
         done = steps[:most]
         for step in done:
             self._carry_out(step)
-        self.notices += (
+        self.emits += (
             each
             for each in self._words
             if len(done) == len(steps) or any(each.after is step for step in done)
@@ -112,8 +112,8 @@ class Desk:
         for _ in range(100):
             if hold:
                 self.hold()
-            if not self.turn():
-                assert self.wake_at is None or self.wake_at > self.now, "it turns and turns"
+            if not self.reconcile():
+                assert self.requeue_at is None or self.requeue_at > self.now, "it turns and turns"
                 return
         raise AssertionError(f"it never comes to rest: {self.steps()}")
 

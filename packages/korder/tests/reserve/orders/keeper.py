@@ -12,14 +12,14 @@ from kubeloop.objects.plan import NOTHING, Delete, Patch, Plan
 from kubeloop.runtime.manager import Manager
 
 
-class Keeper:
+class CertRotator:
     """Plays all tickets."""
 
     def __init__(self, manager: Manager) -> None:
         self._tickets = manager.informers.of(TICKETS)
-        manager.controller("keeper", self._turn).follow(self._tickets)
+        manager.controller("keeper", self._reconcile).follow(self._tickets)
 
-    def _turn(self, key: Key, now: datetime) -> Plan:
+    def _reconcile(self, key: Key, now: datetime) -> Plan:
         ticket = self._tickets.reader.get(key)
         if ticket is None:
             return NOTHING
@@ -43,18 +43,18 @@ def _held(ticket: Ticket, now: datetime) -> Plan:
         gone: JSON = {"phase": "Expired", "finishedTime": instant.render(now)}
         return Plan().then(_patch(ticket, {"status": gone}, "status"))
     if start > now or "test/waits" in ticket.metadata.annotations:
-        return Plan().wake(max(start, now) if start > now else ends)
+        return Plan().requeue(max(start, now) if start > now else ends)
     held: JSON = {"phase": "Reserved", "activationTime": instant.render(start)}
     if ticket.status.phase is TicketPhase.RESERVED:
-        return Plan().wake(ends)
-    return Plan().then(_patch(ticket, {"status": held}, "status")).wake(ends)
+        return Plan().requeue(ends)
+    return Plan().then(_patch(ticket, {"status": held}, "status")).requeue(ends)
 
 
 def _buried(ticket: Ticket, now: datetime) -> Plan:
     ended = ticket.status.finished_time or now
     due = ended + timedelta(seconds=ticket.spec.lifecycle.ttl_seconds_after_finished)
     if due > now:
-        return Plan().wake(due)
+        return Plan().requeue(due)
     return Plan().then(Delete(TICKETS, key_of(ticket), ticket.metadata.uid))
 
 

@@ -20,7 +20,7 @@ REPLACED = {
     ("Recurring", "OnClaim"): ("claim", "expire"),
     ("Recurring", "Always"): ("claim", "expire", "lose"),
 }
-deeds = st.tuples(st.sampled_from(DEEDS), st.integers(0, 9), st.none() | st.integers(0, 4))
+actions = st.tuples(st.sampled_from(DEEDS), st.integers(0, 9), st.none() | st.integers(0, 4))
 
 
 def a_desk(kind: str, policy: str) -> Desk:
@@ -30,16 +30,16 @@ def a_desk(kind: str, policy: str) -> Desk:
     return Desk(an_order("o", REPLICAS).but({"spec": {"strategy": strategy}}))
 
 
-def do(desk: Desk, deed: str, which: int) -> bool:
+def do(desk: Desk, action: str, which: int) -> bool:
     """Does something to one of the tickets; says whether there was one."""
     ended = desk.names(TicketPhase.CLAIMED, TicketPhase.EXPIRED, TicketPhase.RELEASED)
-    among = ended if deed == "forget" else desk.free
+    among = ended if action == "forget" else desk.free
     if not among:
         return False
     name = among[which % len(among)]
-    if deed == "claim":
+    if action == "claim":
         desk.become(name, TicketPhase.CLAIMED)
-    elif deed == "expire":
+    elif action == "expire":
         desk.become(name, TicketPhase.EXPIRED)
     else:
         desk.delete(name)
@@ -47,7 +47,7 @@ def do(desk: Desk, deed: str, which: int) -> bool:
 
 
 @settings(max_examples=60)
-@given(case=st.sampled_from(sorted(REPLACED)), history=st.lists(deeds, max_size=12))
+@given(case=st.sampled_from(sorted(REPLACED)), history=st.lists(actions, max_size=12))
 def test_every_end_is_settled_once_wherever_turns_are_broken_off(
     case: tuple[str, str], history: list[tuple[str, int, int | None]]
 ) -> None:
@@ -56,19 +56,19 @@ def test_every_end_is_settled_once_wherever_turns_are_broken_off(
     desk.settle()
     expected = REPLICAS
     owed = 0
-    for deed, which, steps in history:
-        if do(desk, deed, which) and deed != "forget":
-            if deed not in REPLACED[case]:
+    for action, which, steps in history:
+        if do(desk, action, which) and action != "forget":
+            if action not in REPLACED[case]:
                 expected -= 1
             elif case[0] == "Recurring":
                 expected, owed = expected - 1, owed + 1
         if steps is not None:
-            desk.turn(most=steps)
+            desk.reconcile(most=steps)
         desk.settle()
         assert len(desk.free) == expected
     if case[0] == "Recurring":
         desk.at("01:00")
-        desk.turn(most=2)
+        desk.reconcile(most=2)
         desk.settle()
         assert len(desk.free) == (REPLICAS if case[1] == "Always" else expected + owed)
     assert len(desk.made) == len(set(desk.made))
@@ -80,7 +80,7 @@ scales = st.tuples(st.just("scale"), st.integers(0, 6), st.none() | st.integers(
 @settings(max_examples=60)
 @given(
     case=st.sampled_from(sorted(REPLACED)),
-    history=st.lists(deeds | scales, max_size=15),
+    history=st.lists(actions | scales, max_size=15),
     foreign=st.sets(st.integers(0, 12), max_size=4),
 )
 def test_names_never_repeat_and_the_pool_never_exceeds_its_replicas(
@@ -90,13 +90,13 @@ def test_names_never_repeat_and_the_pool_never_exceeds_its_replicas(
     desk = a_desk(*case)
     desk.foreign = {f"o-{number}" for number in foreign}
     desk.settle()
-    for deed, which, steps in history:
-        if deed == "scale":
+    for action, which, steps in history:
+        if action == "scale":
             desk.edit({"replicas": which})
         else:
-            do(desk, deed, which)
+            do(desk, action, which)
         if steps is not None:
-            desk.turn(most=steps)
+            desk.reconcile(most=steps)
         desk.settle()
         assert len(desk.free) <= desk.order.spec.replicas
         if case == ("OneTime", "Always"):
@@ -124,8 +124,8 @@ def test_two_hundred_deletions_bring_two_hundred_new_names() -> None:
 @pytest.mark.parametrize(("policy", "left"), [("Never", 2), ("OnClaim", 2), ("Always", 3)])
 def test_a_ticket_that_goes_before_it_is_noted_is_lost_as_any_other(policy: str, left: int) -> None:
     desk = a_desk("OneTime", policy)
-    desk.turn()
-    desk.turn()
+    desk.reconcile()
+    desk.reconcile()
     assert desk.order.status.made_index == 0
     desk.delete("o-1")
     desk.settle()
@@ -135,9 +135,9 @@ def test_a_ticket_that_goes_before_it_is_noted_is_lost_as_any_other(policy: str,
 
 def test_a_name_that_somebody_takes_at_the_last_moment_is_given_up() -> None:
     desk = a_desk("OneTime", "Never")
-    desk.turn()
+    desk.reconcile()
     steps = desk.steps()
-    desk.turn(most=1)
+    desk.reconcile(most=1)
     assert len(steps) == 1 + REPLICAS
     desk.foreign = {"o-1"}
     desk.settle()

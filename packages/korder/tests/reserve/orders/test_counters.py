@@ -25,18 +25,18 @@ def test_an_order_without_a_free_ticket_says_that_all_are_in_use() -> None:
     assert (reason(desk), *ready(desk)) == ("AllHeld", "True", "4 of 4 tickets can be claimed.")
     desk.become("o-0", TicketPhase.CLAIMED)
     desk.settle()
-    told = "3 of 4 tickets can be claimed, 1 is in use."
-    assert (reason(desk), *ready(desk)) == ("AllHeld", "True", told)
+    stated = "3 of 4 tickets can be claimed, 1 is in use."
+    assert (reason(desk), *ready(desk)) == ("AllHeld", "True", stated)
     for name in ("o-1", "o-2"):
         desk.become(name, TicketPhase.CLAIMED)
     desk.become("o-3", TicketPhase.CLAIMING)
     desk.settle()
-    told = "0 of 4 tickets can be claimed, 3 are in use, 1 is being handed over."
-    assert (reason(desk), *ready(desk)) == ("AllInUse", "True", told)
+    stated = "0 of 4 tickets can be claimed, 3 are in use, 1 is being handed over."
+    assert (reason(desk), *ready(desk)) == ("AllInUse", "True", stated)
     desk.become("o-3", TicketPhase.CLAIMED)
     desk.settle()
-    told = "0 of 4 tickets can be claimed, 4 are in use."
-    assert (reason(desk), *ready(desk)) == ("AllInUse", "True", told)
+    stated = "0 of 4 tickets can be claimed, 4 are in use."
+    assert (reason(desk), *ready(desk)) == ("AllInUse", "True", stated)
 
 
 def test_an_order_that_refills_waits_for_tickets_while_all_are_in_use() -> None:
@@ -47,8 +47,8 @@ def test_an_order_that_refills_waits_for_tickets_while_all_are_in_use() -> None:
     desk.settle(hold=False)
     assert (reason(desk), *ready(desk)) == ("TicketsWait", "False", "0 of 2 tickets can be claimed")
     desk.settle()
-    told = "2 of 2 tickets can be claimed, 2 are in use."
-    assert (reason(desk), *ready(desk)) == ("AllHeld", "True", told)
+    stated = "2 of 2 tickets can be claimed, 2 are in use."
+    assert (reason(desk), *ready(desk)) == ("AllHeld", "True", stated)
 
 
 def test_every_node_of_daemon_set_mode_may_be_in_use() -> None:
@@ -57,8 +57,8 @@ def test_every_node_of_daemon_set_mode_may_be_in_use() -> None:
     desk.settle()
     desk.become("o-n0", TicketPhase.CLAIMED)
     desk.settle()
-    told = "0 of 1 tickets can be claimed, 1 is in use."
-    assert (reason(desk), *ready(desk)) == ("AllInUse", "True", told)
+    stated = "0 of 1 tickets can be claimed, 1 is in use."
+    assert (reason(desk), *ready(desk)) == ("AllInUse", "True", stated)
 
 
 def test_a_held_ticket_that_cannot_be_claimed_is_not_available() -> None:

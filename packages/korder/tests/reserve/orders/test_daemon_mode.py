@@ -92,7 +92,7 @@ def test_a_short_flap_causes_no_churn() -> None:
     desk = a_desk()
     not_ready(desk, "n0")
     desk.settle()
-    assert desk.wake_at == START + timedelta(seconds=40)
+    assert desk.requeue_at == START + timedelta(seconds=40)
     desk.pass_time(seconds=5)
     desk.nodes["n0"] = a_node("n0")
     desk.settle()
@@ -127,8 +127,8 @@ def test_replicas_have_no_effect_and_an_event_says_so_once() -> None:
     desk = a_desk(replicas=7)
     desk.hold()
     desk.settle()
-    told = [notice.note for notice in desk.notices if notice.reason == "ReplicasIgnored"]
-    assert told == ["replicas 7 has no effect: there is one ticket on each eligible node"]
+    stated = [emit.note for emit in desk.emits if emit.reason == "ReplicasIgnored"]
+    assert stated == ["replicas 7 has no effect: there is one ticket on each eligible node"]
     assert len(desk.tickets) == 3
     desk.edit({"replicas": 0})
     desk.settle()
@@ -163,7 +163,7 @@ def test_a_new_template_breaks_before_it_makes_a_few_nodes_at_a_time() -> None:
     desk.edit(CPU)
     least = 30
     for _ in range(100):
-        if not desk.turn():
+        if not desk.reconcile():
             break
         least = min(least, len(desk.tickets))
         desk.hold()
@@ -192,7 +192,7 @@ def no_room(desk: Desk) -> None:
 def turns_without_room(desk: Desk) -> None:
     for _ in range(100):
         no_room(desk)
-        if not desk.turn():
+        if not desk.reconcile():
             return
     raise AssertionError("it never comes to rest")
 
@@ -237,7 +237,7 @@ def test_the_open_window_keeps_its_tickets_through_the_lead_time_of_the_next() -
     desk.at("00:50")
     desk.settle()
     assert sorted(desk.free) == [*open_now, *coming]
-    assert desk.wake_at == START.replace(hour=1, second=0)
+    assert desk.requeue_at == START.replace(hour=1, second=0)
     desk.delete(open_now[0])
     desk.settle()
     assert sorted(desk.free) == [*open_now, *coming]
@@ -263,7 +263,7 @@ def test_scheduled_tickets_live_for_their_window() -> None:
     desk.settle()
     assert desk.free == []
     assert condition(desk, "Ready")[:2] == ("True", "BetweenWindows")
-    assert desk.wake_at == START.replace(hour=1, second=0)
+    assert desk.requeue_at == START.replace(hour=1, second=0)
     desk.at("01:00")
     desk.settle()
     assert len(desk.free) == 3
@@ -278,9 +278,9 @@ def test_lead_time_swallows_no_window_of_a_node() -> None:
     desk.settle()
     windows = ("0000", "0045", "0145")
     assert sorted(desk.tickets) == [f"o-20260105{window}-n0" for window in windows]
-    assert desk.wake_at is not None
-    assert desk.wake_at > desk.now
-    assert not [notice for notice in desk.notices if notice.reason == "FiringMissed"]
+    assert desk.requeue_at is not None
+    assert desk.requeue_at > desk.now
+    assert not [emit for emit in desk.emits if emit.reason == "FiringMissed"]
 
 
 def test_a_firing_of_a_recurring_order_only_looks_again() -> None:
@@ -346,8 +346,8 @@ def test_the_tickets_of_replicas_go_as_such_and_none_is_taken_for_that_of_a_node
     desk.edit({"daemonSet": True})
     desk.settle()
     assert list(desk.tickets) == ["o-n1"]
-    told = [notice.note for notice in desk.notices if notice.reason == "TicketsDeleted"]
-    assert told == ["deleted 2 tickets (o-0, o-1): they are of no node"]
+    stated = [emit.note for emit in desk.emits if emit.reason == "TicketsDeleted"]
+    assert stated == ["deleted 2 tickets (o-0, o-1): they are of no node"]
 
 
 def test_an_order_that_goes_back_to_replicas_gets_them_again() -> None:
@@ -390,7 +390,7 @@ def test_each_eligible_node_has_exactly_one_ticket(
         elif name in desk.tickets and what == "lose":
             desk.delete(name)
         if steps is not None:
-            desk.turn(most=steps)
+            desk.reconcile(most=steps)
         desk.settle()
         eligible = {n for n, each in desk.nodes.items() if not each.build().spec.unschedulable}
         booked = sorted(ticket.spec.node_name for ticket in desk.tickets.values())
@@ -410,7 +410,7 @@ def a_window_to_come(count: int) -> Desk:
 
 def guarded_ahead(desk: Desk) -> None:
     for _ in range(10):
-        if not desk.turn():
+        if not desk.reconcile():
             return
         hold_ahead(desk)
     raise AssertionError("it never comes to rest")
@@ -435,7 +435,7 @@ def test_a_new_template_takes_the_room_of_a_window_to_come_from_a_few_nodes_at_a
     """A guardian that is there by its lead time holds room, though its ticket is still Pending."""
     desk = a_window_to_come(20)
     desk.edit(CPU)
-    desk.turn()
+    desk.reconcile()
     assert len(desk.tickets) == 18
     turns_of_new_ones_without_room(desk)
     assert len([each for each in desk.tickets.values() if each.status.reason == "Scheduled"]) == 18
@@ -447,7 +447,7 @@ def turns_of_new_ones_without_room(desk: Desk) -> None:
         for name, ticket in desk.tickets.items():
             if ticket.spec.requests["cpu"] == "2":
                 desk.become(name, TicketPhase.PENDING, reason="Unschedulable", message="full")
-        if not desk.turn():
+        if not desk.reconcile():
             return
     raise AssertionError("it never comes to rest")
 
@@ -460,7 +460,7 @@ def test_a_node_that_had_no_room_before_does_not_stop_a_roll_out() -> None:
     desk.edit(CPU)
     least = 3
     for _ in range(100):
-        if not desk.turn():
+        if not desk.reconcile():
             break
         least = min(least, len(desk.names(TicketPhase.RESERVED)))
         for name in desk.names(TicketPhase.PENDING):

@@ -7,7 +7,7 @@ from itertools import takewhile
 from hypothesis import given, settings, strategies as st
 import pytest
 from tests.reserve.orders.desk import START, Desk
-from tests.reserve.orders.windowed import a_desk, starts, told, windows
+from tests.reserve.orders.windowed import a_desk, starts, stated, windows
 
 from korder import cron
 from korder.api.reserve import TicketPhase
@@ -32,13 +32,13 @@ def test_lead_time_swallows_no_firing(
     desk = a_desk(schedule, duration, leadTime=lead)
     desk.at(applied)
     for _ in range(20):
-        desk.turn(most=1)
+        desk.reconcile(most=1)
     desk.settle()
     assert windows(desk) == opened
     assert len(desk.made) == 2 * len(opened)
-    assert not told(desk, "FiringMissed")
-    assert desk.wake_at is not None
-    assert desk.wake_at > desk.now
+    assert not stated(desk, "FiringMissed")
+    assert desk.requeue_at is not None
+    assert desk.requeue_at > desk.now
 
 
 def test_no_more_windows_are_opened_ahead_than_a_status_can_hold() -> None:
@@ -56,12 +56,12 @@ def test_no_more_windows_are_opened_ahead_than_a_status_can_hold() -> None:
     desk = Desk(an_order("o", 0).but({"spec": spec, "status": status}))
     desk.settle()
     assert len(desk.order.status.pools) == 1000
-    assert desk.wake_at == START + timedelta(seconds=30)
+    assert desk.requeue_at == START + timedelta(seconds=30)
     desk.pass_time(minutes=1)
     desk.settle()
     assert len(desk.order.status.pools) == 1000
     assert desk.order.status.last_schedule_time == firings[-1] + timedelta(minutes=1)
-    assert [notice.reason for notice in desk.notices] == ["Fired"]
+    assert [emit.reason for emit in desk.emits] == ["Fired"]
 
 
 @pytest.mark.parametrize(("lead", "last"), [("0s", 4), ("90m", 5)])
@@ -75,13 +75,13 @@ def test_a_clock_that_was_a_month_ahead_swallows_no_firing(kind: str, lead: str,
     desk.settle()
     desk.pass_time(days=-30)
     desk.settle()
-    desk.notices.clear()
+    desk.emits.clear()
     for hour in (1, 2, 3, 4):
         desk.at(f"{hour:02}:00")
         desk.settle()
     fired = [f"fired for 2026-01-05T{hour:02}:00:00Z" for hour in range(last - 2, last + 1)]
-    assert told(desk, "Fired")[-3:] == fired
-    assert len(set(told(desk, "Fired"))) == len(told(desk, "Fired"))
+    assert stated(desk, "Fired")[-3:] == fired
+    assert len(set(stated(desk, "Fired"))) == len(stated(desk, "Fired"))
 
 
 def test_a_longer_lead_time_opens_what_is_now_near() -> None:
@@ -92,8 +92,8 @@ def test_a_longer_lead_time_opens_what_is_now_near() -> None:
     desk.edit({"strategy": {"leadTime": "3h"}})
     desk.settle()
     assert windows(desk) == ["00:00", "01:00", "02:00", "03:00"]
-    assert len(told(desk, "Fired")) == 4
-    assert not told(desk, "FiringMissed")
+    assert len(stated(desk, "Fired")) == 4
+    assert not stated(desk, "FiringMissed")
 
 
 def test_a_shorter_lead_time_opens_nothing_twice() -> None:
@@ -108,10 +108,10 @@ def test_a_shorter_lead_time_opens_nothing_twice() -> None:
             if starts(desk, name) + timedelta(minutes=30) <= desk.now:
                 desk.become(name, TicketPhase.EXPIRED)
         desk.settle()
-    assert [notice[-20:] for notice in told(desk, "Fired")] == [
+    assert [emit[-20:] for emit in stated(desk, "Fired")] == [
         f"2026-01-05T0{hour}:00:00Z" for hour in (1, 2, 3, 4)
     ]
-    assert not told(desk, "FiringMissed")
+    assert not stated(desk, "FiringMissed")
     assert len(desk.made) == 8
 
 
@@ -127,16 +127,16 @@ def test_a_schedule_edited_within_its_lead_time_follows_the_new_one(
     assert windows(desk) == ["10:00"]
     desk.at("09:05")
     desk.edit({"strategy": {"schedule": "30 9 * * *"}})
-    desk.turn(most=broken)
+    desk.reconcile(most=broken)
     desk.settle()
     assert windows(desk) == ["09:30"]
-    assert len(told(desk, "Fired")) <= 2
+    assert len(stated(desk, "Fired")) <= 2
     for clock in ("09:30", "10:00", "10:29"):
         desk.at(clock)
         desk.settle()
         assert windows(desk) == ["09:30"]
     assert len(desk.made) == 4
-    assert not told(desk, "FiringMissed")
+    assert not stated(desk, "FiringMissed")
 
 
 def test_an_edit_within_lead_time_opens_nothing_twice() -> None:
@@ -156,8 +156,8 @@ def test_an_edit_within_lead_time_opens_nothing_twice() -> None:
     desk.at("10:30")
     desk.settle()
     assert windows(desk) == ["10:00"]
-    assert sum("T10:00:00Z" in note for note in told(desk, "Fired")) == 1
-    assert not told(desk, "FiringMissed")
+    assert sum("T10:00:00Z" in note for note in stated(desk, "Fired")) == 1
+    assert not stated(desk, "FiringMissed")
 
 
 @pytest.mark.parametrize("resumed", ["09:40", "09:48"])
@@ -186,7 +186,7 @@ def test_a_pause_within_lead_time_opens_nothing_twice() -> None:
         desk.settle()
     assert windows(desk) == ["01:00", "02:00"]
     assert len(desk.made) == 4
-    assert not told(desk, "FiringMissed")
+    assert not stated(desk, "FiringMissed")
 
 
 def test_a_shorter_lead_time_and_another_schedule_at_once() -> None:
@@ -196,7 +196,7 @@ def test_a_shorter_lead_time_and_another_schedule_at_once() -> None:
     desk.edit({"strategy": {"schedule": "30 9 * * *", "leadTime": "5m"}})
     desk.settle()
     assert windows(desk) == []
-    assert desk.wake_at == START.replace(hour=9, minute=25, second=0)
+    assert desk.requeue_at == START.replace(hour=9, minute=25, second=0)
     desk.at("09:25")
     desk.settle()
     assert windows(desk) == ["09:30"]
@@ -229,14 +229,14 @@ def test_whatever_is_edited_each_firing_that_is_near_has_its_one_window(
         if said or paused != desk.order.spec.paused:
             desk.edit({"strategy": said, "paused": paused})
         if steps is not None:
-            desk.turn(most=steps)
+            desk.reconcile(most=steps)
         over = [
             name for name in desk.free if starts(desk, name) + timedelta(minutes=30) <= desk.now
         ]
         for name in over:
             desk.become(name, TicketPhase.EXPIRED)
         desk.settle()
-        assert desk.wake_at is None or desk.wake_at > desk.now
+        assert desk.requeue_at is None or desk.requeue_at > desk.now
         if paused:
             continue
         strategy = desk.order.spec.strategy

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 import random
 
-from tests.reserve.orders.keeper import Keeper
+from tests.reserve.orders.cert_rotator import CertRotator
 from tests.reserve.orders.office import add_node, office
 from tests.reserve.scene import Scene, scene
 
@@ -28,7 +28,7 @@ from kubeloop.objects.plan import PatchType
 from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.manager import Manager
 
-PARTS = (Orders, Keeper)
+PARTS = (Orders, CertRotator)
 
 
 async def become(cluster: Scene, name: str, phase: TicketPhase) -> None:
@@ -134,7 +134,7 @@ async def test_an_order_that_is_gone_is_forgotten(clock: Clock) -> None:
     controllers: list[Orders] = []
     foreign = {"apiVersion": "example.com/v1", "kind": "Flow", "name": "f", "uid": "flow-uid"}
     owned: JSON = {"metadata": {"ownerReferences": [{**foreign, "controller": True}]}}
-    async with office(clock, lambda m: controllers.append(Orders(m)), Keeper) as cluster:
+    async with office(clock, lambda m: controllers.append(Orders(m)), CertRotator) as cluster:
         await cluster.put(an_order("o", 2), a_ticket("t").but(owned))
         await ready(cluster, 2)
         await cluster.delete(TICKETS, "t")
@@ -310,8 +310,8 @@ async def test_two_daemonset_orders_on_the_same_nodes_name_each_other(clock: Clo
         order = await cluster.until(
             ORDERS, "b", lambda o: any("also booked" in c.message for c in o.status.conditions)
         )
-        told = next(each for each in order.status.conditions if each.type == "Ready")
-        assert "node node-1 is also booked by order default/a" in told.message
+        stated = next(each for each in order.status.conditions if each.type == "Ready")
+        assert "node node-1 is also booked by order default/a" in stated.message
 
 
 async def test_a_hundred_changes_are_a_few_looks(clock: Clock) -> None:
@@ -344,10 +344,10 @@ async def test_a_refusal_is_told_on_the_order_and_tried_again(clock: Clock) -> N
         await cluster.client.patch(kind, key, used, PatchType.MERGE, subresource="status")
         await cluster.put(an_order("o", 3))
         order = await cluster.until(ORDERS, "o", lambda order: failing(order) is not None)
-        told = failing(order)
-        assert told is not None
-        assert told.reason == "TicketsRefused"
-        assert "exceeded quota: few" in told.message
+        stated = failing(order)
+        assert stated is not None
+        assert stated.reason == "TicketsRefused"
+        assert "exceeded quota: few" in stated.message
         await cluster.pass_time(300)
         order = await cluster.until(ORDERS, "o", lambda _: True)
         await cluster.pass_time(300)

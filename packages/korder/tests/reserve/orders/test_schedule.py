@@ -96,8 +96,8 @@ def test_an_unknown_time_zone_is_told(zone: str) -> None:
 
 
 def test_two_zones_that_contradict_are_told() -> None:
-    told = cron.check("CRON_TZ=Europe/Berlin 0 2 * * *", "Asia/Tokyo")
-    assert "names time zone Europe/Berlin, and timeZone names Asia/Tokyo" in told
+    stated = cron.check("CRON_TZ=Europe/Berlin 0 2 * * *", "Asia/Tokyo")
+    assert "names time zone Europe/Berlin, and timeZone names Asia/Tokyo" in stated
     assert cron.check("CRON_TZ=Europe/Berlin 0 2 * * *", "Europe/Berlin") == ""
 
 

@@ -179,7 +179,7 @@ def test_after_its_only_window_an_order_with_a_fixed_start_makes_nothing(
     )
     desk = Desk(order)
     desk.settle()
-    assert desk.wake_at == desk.now.replace(hour=2, minute=0, second=0)
+    assert desk.requeue_at == desk.now.replace(hour=2, minute=0, second=0)
     desk.become("o-0", TicketPhase.CLAIMED)
     desk.settle()
     made = list(desk.made)
@@ -201,12 +201,12 @@ def test_an_order_whose_time_is_over_says_that_nothing_was_made() -> None:
     desk = Desk(an_order("o", 2).but({"spec": {"template": {"spec": times}}}))
     desk.settle()
     assert desk.made == []
-    told = {each.type: (each.status, each.message) for each in desk.order.status.conditions}
-    assert told["Complete"] == (
+    stated = {each.type: (each.status, each.message) for each in desk.order.status.conditions}
+    assert stated["Complete"] == (
         "True",
         "The time of the order was over before a ticket was created; no ticket will follow.",
     )
-    assert told["Ready"] == (
+    assert stated["Ready"] == (
         "False",
         "The time of the order was over before a ticket was created.",
     )
@@ -241,7 +241,7 @@ def test_after_its_only_window_a_pool_with_a_fixed_start_is_not_refreshed(policy
     made = list(desk.made)
     desk.settle()
     assert condition(desk, "Complete") == "True"
-    assert desk.wake_at is None
+    assert desk.requeue_at is None
     desk.at("02:30")
     desk.settle()
     assert desk.made == made

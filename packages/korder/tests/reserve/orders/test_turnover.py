@@ -46,7 +46,7 @@ def test_what_was_promised_and_is_wanted_no_more_is_never_made() -> None:
     desk.become("o-0", TicketPhase.CLAIMED)
     desk.settle()
     desk.become("o-1", TicketPhase.CLAIMED)
-    desk.turn(most=1)
+    desk.reconcile(most=1)
     desk.become("o-0", TicketPhase.RESERVED)
     desk.become("o-1", TicketPhase.RESERVED)
     desk.settle()
@@ -183,7 +183,7 @@ def test_a_new_template_replaces_tickets_make_before_break() -> None:
     desk.settle()
     desk.edit(CPU)
     for _ in range(40):
-        if not desk.turn():
+        if not desk.reconcile():
             break
         assert len(desk.names(TicketPhase.RESERVED)) >= 8
         assert len(desk.free) <= 10
@@ -227,7 +227,7 @@ def test_a_quota_without_room_is_told_once_while_it_lasts(*, ahead: bool) -> Non
     for _ in range(3):
         desk.settle()
         desk.pass_time(minutes=1)
-    assert [each.note for each in desk.notices if each.reason == "QuotaExceeded"] == [
+    assert [each.note for each in desk.emits if each.reason == "QuotaExceeded"] == [
         "quota q: no room"
     ]
     assert "quota q: no room" in condition(desk, "Progressing")[2]
@@ -257,7 +257,7 @@ def test_a_template_that_fits_the_same_guardian_is_rolled_out_in_place(
     desk.settle()
     claimed = desk.tickets["o-0"]
     desk.edit({"template": edit})
-    assert desk.turn(most=2) == 3
+    assert desk.reconcile(most=2) == 3
     assert condition(desk, "Progressing")[:2] == ("True", "RollingOut")
     desk.settle()
     assert desk.made == ["o-0", "o-1", "o-2"]
@@ -303,7 +303,7 @@ def test_a_template_that_does_not_fit_is_rolled_out_make_before_break(edit: JSON
 def test_a_claim_in_the_middle_of_a_roll_out_is_replaced_once() -> None:
     desk = a_desk(4)
     desk.edit(CPU)
-    desk.turn()
+    desk.reconcile()
     desk.become("o-3", TicketPhase.CLAIMED)
     desk.settle()
     assert len(desk.free) == 4
@@ -408,7 +408,7 @@ def test_a_crash_at_a_firing_forgets_no_refill() -> None:
     desk.become("o-0", TicketPhase.CLAIMED)
     desk.settle()
     desk.at("01:00")
-    desk.turn(most=1)
+    desk.reconcile(most=1)
     desk.at("01:30")
     desk.settle()
     assert desk.free == ["o-1", "o-2"]
@@ -431,7 +431,7 @@ def test_what_is_made_in_the_lead_time_of_a_firing_has_its_clock_start_there(pol
         desk.become(name, TicketPhase.EXPIRED)
     desk.settle()
     desk.at("01:50")
-    desk.turn(most=1)
+    desk.reconcile(most=1)
     desk.pass_time(minutes=1)
     desk.settle()
     firing = START.replace(hour=2, second=0)
@@ -616,8 +616,8 @@ def test_a_ticket_counts_as_available_when_it_was_held_for_long_enough() -> None
     desk.settle()
     assert desk.order.status.available_replicas == 0
     assert condition(desk, "Ready")[2] == "0 of 1 tickets have been held for 60 s"
-    assert desk.wake_at is not None
-    desk.now = desk.wake_at
+    assert desk.requeue_at is not None
+    desk.now = desk.requeue_at
     desk.settle()
     assert desk.order.status.available_replicas == 1
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from tests.reserve.orders.desk import START, Desk
-from tests.reserve.orders.windowed import a_desk, hold_ahead, told, windows
+from tests.reserve.orders.windowed import a_desk, hold_ahead, stated, windows
 
 from korder.api.reserve import SCHEDULED_TIME_ANNOTATION, TicketPhase
 from korder.reserve.tickets import deadlines
@@ -37,10 +37,10 @@ def test_each_firing_opens_a_window_of_its_own() -> None:
 def test_the_next_look_is_at_the_next_edge() -> None:
     desk = a_desk()
     desk.settle()
-    assert desk.wake_at == START + timedelta(seconds=30)
+    assert desk.requeue_at == START + timedelta(seconds=30)
     desk.at("00:01")
     desk.settle()
-    assert desk.wake_at == desk.now + timedelta(seconds=30)
+    assert desk.requeue_at == desk.now + timedelta(seconds=30)
 
 
 def test_lead_time_places_tickets_before_their_window() -> None:
@@ -49,7 +49,7 @@ def test_lead_time_places_tickets_before_their_window() -> None:
     desk.at("00:49")
     desk.settle()
     assert desk.free == []
-    assert desk.wake_at == desk.now + timedelta(minutes=1)
+    assert desk.requeue_at == desk.now + timedelta(minutes=1)
     desk.at("00:50")
     desk.settle()
     assert len(desk.free) == 2
@@ -82,7 +82,7 @@ def test_a_roll_out_in_the_lead_time_keeps_the_old_tickets_until_the_new_ones_ha
     desk.settle(hold=False)
     assert set(desk.tickets) == {*old, new}
     desk.become(new, TicketPhase.PENDING, reason="Scheduled")
-    desk.turn()
+    desk.reconcile()
     assert len(set(desk.tickets) & set(old)) == 1
 
 
@@ -202,7 +202,7 @@ def test_a_firing_that_was_slept_through(down: timedelta, made: int, missed: int
     desk.settle()
     desk.settle()
     assert len(desk.made) == made
-    assert len(told(desk, "FiringMissed")) == missed
+    assert len(stated(desk, "FiringMissed")) == missed
 
 
 @pytest.mark.parametrize(("late", "made"), [(4, 2), (6, 0)])
@@ -222,7 +222,7 @@ def test_of_several_missed_firings_the_last_is_made_up_for_and_the_others_are_to
     desk.at("00:05")
     desk.settle()
     assert desk.made[2:] == ["o-202601050005-2", "o-202601050005-3"]
-    assert told(desk, "FiringMissed") == [
+    assert stated(desk, "FiringMissed") == [
         "missed the firings from 2026-01-05T00:02:00Z until 2026-01-05T00:05:00Z"
     ]
 
@@ -232,11 +232,11 @@ def test_a_firing_is_told_of_although_its_tickets_could_not_be_made() -> None:
     desk = a_desk("0 1 * * *", "1h")
     desk.settle()
     desk.at("01:00")
-    desk.turn(most=1)
+    desk.reconcile(most=1)
     assert desk.made == []
     desk.settle()
     assert len(desk.made) == 2
-    assert told(desk, "Fired") == ["fired for 2026-01-05T01:00:00Z"]
+    assert stated(desk, "Fired") == ["fired for 2026-01-05T01:00:00Z"]
 
 
 def test_a_firing_that_only_a_new_schedule_has_was_not_missed() -> None:
@@ -245,14 +245,14 @@ def test_a_firing_that_only_a_new_schedule_has_was_not_missed() -> None:
     desk.settle()
     desk.at("12:00")
     desk.settle()
-    desk.notices.clear()
+    desk.emits.clear()
     desk.edit({"strategy": {"schedule": "0 8 * * *"}})
     desk.settle()
-    assert told(desk, "FiringMissed") == []
+    assert stated(desk, "FiringMissed") == []
     desk.at("2026-01-06T09:00:00Z")
     desk.edit({"replicas": 3})
     desk.settle()
-    assert len(told(desk, "FiringMissed")) == 1
+    assert len(stated(desk, "FiringMissed")) == 1
 
 
 def test_a_window_that_is_over_is_not_opened() -> None:
@@ -261,7 +261,7 @@ def test_a_window_that_is_over_is_not_opened() -> None:
     desk.at("01:01")
     desk.settle()
     assert desk.made == []
-    assert "whose window is over" in told(desk, "FiringMissed")[0]
+    assert "whose window is over" in stated(desk, "FiringMissed")[0]
 
 
 @pytest.mark.parametrize(("deadline", "made"), [(3600, 2), (20, 0)], ids=str)
@@ -270,7 +270,7 @@ def test_an_order_applied_in_the_middle_of_a_window(deadline: int, made: int) ->
     desk = a_desk("0 0 * * *", "1h", startingDeadlineSeconds=deadline)
     desk.settle()
     assert len(desk.made) == made
-    assert told(desk, "FiringMissed") == []
+    assert stated(desk, "FiringMissed") == []
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_windows_that_overlap(policy: str, free: int, overlaps: int) -> None:
     desk.settle()
     assert len(desk.free) == free
     assert bool(first & set(desk.free)) == (policy != "Replace")
-    assert len(told(desk, "WindowsOverlap")) == overlaps
+    assert len(stated(desk, "WindowsOverlap")) == overlaps
 
 
 def test_replace_does_not_touch_claimed_tickets() -> None:
@@ -321,13 +321,13 @@ def test_a_window_that_goes_before_its_time_is_told_as_such(edit: dict[str, JSON
     desk.settle()
     desk.at("10:30")
     desk.settle()
-    (said,) = told(desk, "TicketsDeleted")
+    (said,) = stated(desk, "TicketsDeleted")
     assert said.endswith(
         "their window goes: another has followed it, or the schedule has it no more"
     )
     desk.edit({"replicas": 0})
     desk.settle()
-    assert all("more than wanted" in each for each in told(desk, "TicketsDeleted")[1:])
+    assert all("more than wanted" in each for each in stated(desk, "TicketsDeleted")[1:])
 
 
 def test_a_schedule_that_says_nothing_is_a_failure_and_touches_no_ticket() -> None:
@@ -396,7 +396,7 @@ def test_a_firing_in_a_pause_was_not_missed() -> None:
     desk.edit({"paused": False})
     desk.settle()
     assert desk.free == []
-    assert told(desk, "FiringMissed") == []
+    assert stated(desk, "FiringMissed") == []
 
 
 @pytest.mark.parametrize("policy", ["Never", "OnClaim", "Always"])
@@ -407,8 +407,8 @@ def test_a_standing_pool_of_which_no_ticket_is_left_is_not_ready(policy: str) ->
     for name in desk.free:
         desk.become(name, TicketPhase.EXPIRED)
     desk.settle()
-    told = "no ticket is left; the firing of 2026-01-05T01:00:00Z brings 2"
-    assert ready(desk) == ("False", "GapBetweenTickets", told)
+    stated = "no ticket is left; the firing of 2026-01-05T01:00:00Z brings 2"
+    assert ready(desk) == ("False", "GapBetweenTickets", stated)
     desk.edit({"paused": True})
     desk.settle()
     assert "while the order is paused" in ready(desk)[2]
@@ -426,7 +426,7 @@ def test_a_standing_pool_with_gaps_is_warned_about_once() -> None:
     desk.settle()
     desk.hold()
     desk.settle()
-    assert told(desk, "GapBetweenTickets") == [
+    assert stated(desk, "GapBetweenTickets") == [
         "tickets are held for 120m, but those of 2026-01-05T06:00:00Z are replaced only after 6h"
     ]
 
@@ -451,7 +451,7 @@ def test_a_gap_after_any_of_the_coming_firings_is_warned_about(
     template = {"spec": {"duration": duration}}
     desk = Desk(an_order("o", 1).but({"spec": {"strategy": strategy, "template": template}}))
     desk.settle()
-    assert "".join(told(desk, "GapBetweenTickets")).partition("2026-01-05T")[2] == gap
+    assert "".join(stated(desk, "GapBetweenTickets")).partition("2026-01-05T")[2] == gap
 
 
 @pytest.mark.parametrize("paused", [False, True], ids=["at once", "after a pause"])
@@ -469,7 +469,7 @@ def test_a_standing_pool_that_is_made_within_the_lead_time_does_not_wait_for_the
     desk.settle(hold=False)
     assert desk.free == ["o-0", "o-1"]
     assert [deadlines.activation(each) for each in desk.tickets.values()] == [None, None]
-    assert desk.wake_at == START.replace(hour=1, second=0)
+    assert desk.requeue_at == START.replace(hour=1, second=0)
     desk.at("01:00")
     desk.settle()
     assert desk.free == ["o-0", "o-1"]
@@ -485,7 +485,7 @@ def test_a_paused_order_tells_of_the_next_firing_however_near(kind: str) -> None
     for hour in (1, 2, 3):
         desk.settle()
         assert desk.order.status.next_schedule_time == START.replace(hour=hour, second=0)
-        assert desk.wake_at == desk.order.status.next_schedule_time
+        assert desk.requeue_at == desk.order.status.next_schedule_time
         desk.at(f"{hour:02}:00")
 
 
@@ -525,7 +525,7 @@ def test_a_standing_pool_tells_the_next_firing_although_it_was_acted_on_ahead() 
         desk.at(when)
         desk.settle()
     assert desk.order.status.next_schedule_time == START.replace(hour=2, second=0)
-    assert desk.wake_at == START.replace(hour=2, second=0)
+    assert desk.requeue_at == START.replace(hour=2, second=0)
     desk.at("02:00")
     desk.settle()
     assert desk.order.status.next_schedule_time == START.replace(hour=3, second=0)
@@ -536,7 +536,7 @@ def test_a_firing_that_was_left_out_is_not_the_next() -> None:
     for when in ("00:20", "01:20"):
         desk.at(when)
         desk.settle()
-    assert told(desk, "WindowsOverlap")
+    assert stated(desk, "WindowsOverlap")
     assert desk.order.status.next_schedule_time == START.replace(hour=3, second=0)
 
 
@@ -549,7 +549,7 @@ def test_a_firing_that_was_slept_through_is_told_whatever_was_edited(kind: str) 
     desk.edit({"minReadySeconds": 5})
     desk.at("03:10")
     desk.settle()
-    assert [each for each in told(desk, "FiringMissed") if "T03:00" in each]
+    assert [each for each in stated(desk, "FiringMissed") if "T03:00" in each]
 
 
 def a_daemon_desk() -> Desk:

@@ -18,8 +18,8 @@ def a_desk(schedule: str = "* * * * *", duration: str = "30s", **strategy: JSON)
     )
 
 
-def told(desk: Desk, reason: str) -> list[str]:
-    return [notice.note for notice in desk.notices if notice.reason == reason]
+def stated(desk: Desk, reason: str) -> list[str]:
+    return [emit.note for emit in desk.emits if emit.reason == reason]
 
 
 def starts(desk: Desk, name: str) -> datetime:

@@ -46,12 +46,12 @@ def _selecting(selector: JSON) -> dict[str, dict[str, JSON]]:
 
 NONSENSE: dict[str, tuple[dict[str, JSON], str]] = {
     **{
-        told: ({"timeWindows": [{"name": "day", "multiplier": "2", **window}]}, said)
-        for told, window, said in _WINDOWS
+        stated: ({"timeWindows": [{"name": "day", "multiplier": "2", **window}]}, said)
+        for stated, window, said in _WINDOWS
     },
     **{
-        f"{told} {where}": (spec, said)
-        for told, selector, said in _SELECTORS
+        f"{stated} {where}": (spec, said)
+        for stated, selector, said in _SELECTORS
         for where, spec in _selecting(selector).items()
     },
 }

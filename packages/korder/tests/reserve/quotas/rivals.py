@@ -25,7 +25,7 @@ from korder.reserve.quotas import (
     limits as quota_limits,
     verdict as quota_verdict,
 )
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.reserve.tickets import state as ticket_state
 from korder.testing.builders import an_order
 from kubeloop.objects import codec, patch, quantity, resources
@@ -153,7 +153,7 @@ class Manager:
     """One that believes to lead."""
 
     server: Server
-    tally: Tally = field(default_factory=Tally)
+    quota_cache: QuotaCache = field(default_factory=QuotaCache)
     seen: int = 0
     newest: int = 0
     tickets_shown: int = 0
@@ -163,13 +163,13 @@ class Manager:
 
     @property
     def view(self) -> charging.View:
-        return charging.View(self.tally, self.seen, self.seen, self.newest)
+        return charging.View(self.quota_cache, self.seen, self.seen, self.newest)
 
     def watch_tickets(self, count: int) -> None:
         for version, old, new in self.server.ticket_events[self.tickets_shown :][:count]:
             self.tickets_shown += 1
             self.seen, self.newest = version, max(self.newest, version)
-            self.tally.ticket_changed(old, new)
+            self.quota_cache.ticket_changed(old, new)
 
     def watch_quotas(self, count: int) -> None:
         for _, new in self.server.quota_events[self.quotas_shown :][:count]:
@@ -179,15 +179,15 @@ class Manager:
     def watch_labels(self, count: int) -> None:
         for namespace, labels in self.server.label_events[self.labels_shown :][:count]:
             self.labels_shown += 1
-            self.tally.namespace_changed(namespace, labels)
+            self.quota_cache.namespace_changed(namespace, labels)
 
     def sees(self, key: Key, ticket: Ticket) -> bool:
-        return self.tally.version_of(key) == int(ticket.metadata.resource_version)
+        return self.quota_cache.version_of(key) == int(ticket.metadata.resource_version)
 
     def know(self, quota: Quota) -> None:
         known = self.quotas.get(quota.metadata.name)
         if known is None or version(known) < version(quota):
-            self.tally.quota_changed(known, quota)
+            self.quota_cache.quota_changed(known, quota)
             self.quotas[quota.metadata.name] = quota
 
 
@@ -243,7 +243,7 @@ class World:
         """A manager wants to make what it does not see of an order."""
         manager, (order, names) = self.chance.choice(self.managers), self.chance.choice(self.orders)
         namespace = order.metadata.namespace
-        missing = [n for n in names if manager.tally.version_of(Key(namespace, n)) is None]
+        missing = [n for n in names if manager.quota_cache.version_of(Key(namespace, n)) is None]
         wanted = [order_template.ticket(order, name) for name in missing]
         granted, _ = charging.grant(manager.view, order, wanted, self.now)
         for step in granted.charges:
@@ -272,7 +272,7 @@ class World:
             newest = max(found, default=0)
         if quota_ledger.is_behind(quota, manager.seen) or manager.seen < newest:
             return
-        void = quotaplan.void(quota, manager.tally, self.now)
+        void = quotaplan.void(quota, manager.quota_cache, self.now)
         never = {key for key in void if key not in self.server.tickets}
         self.carry_out(manager, quotaplan.plan(manager.view, quota, self.now, never))
 
@@ -312,7 +312,7 @@ class World:
         seen = [k for k, t in self.server.tickets.items() if manager.sees(k, t)]
         if seen:
             key = self.chance.choice(sorted(seen))
-            manager.tally.ticket_changed(self.server.tickets[key], None)
+            manager.quota_cache.ticket_changed(self.server.tickets[key], None)
             self.server.change(key, None)
 
     def wait(self) -> None:
@@ -337,7 +337,7 @@ class World:
                     manager.watch_quotas(10**6)
                     manager.watch_tickets(10**6)
                     quota = manager.quotas[name]
-                    void = quotaplan.void(quota, manager.tally, self.now)
+                    void = quotaplan.void(quota, manager.quota_cache, self.now)
                     never = {key for key in void if key not in self.server.tickets}
                     plan = quotaplan.plan(manager.view, quota, self.now, never)
                     for stage in plan.stages:

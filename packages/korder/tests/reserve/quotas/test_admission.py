@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.reserve.admission.doors import Doors, doors
+from tests.reserve.admission.admission_objects import Doors, admission_objects
 from tests.reserve.quotas.quotas import a_quota
 
 from korder.api.quota import QUOTAS, Quota
@@ -23,14 +23,14 @@ SCALES = Kind(ORDERS.group, ORDERS.version, ORDERS.kind, ORDERS.plural, Object)
 
 @pytest.fixture
 async def here(clock: Clock) -> AsyncIterator[Doors]:
-    async with doors(clock, Admission.WEBHOOK) as found:
+    async with admission_objects(clock, Admission.WEBHOOK) as found:
         yield found
 
 
 def count(here: Doors, *quotas: Builder[Quota]) -> None:
     """The manager comes to know of quotas."""
     for quota in quotas:
-        here.manager.counted.tally.quota_changed(None, quota.build())
+        here.manager.counted.quota_cache.quota_changed(None, quota.build())
 
 
 def wanting(replicas: int = 1, cpu: str = "500m", duration: str = "1h") -> Builder[Order]:
@@ -117,7 +117,7 @@ async def test_a_ticket_made_by_hand_is_judged_and_so_is_its_extension(here: Doo
             TICKETS, Key("default", "t"), {"spec": {"duration": "25h"}}, PatchType.MERGE
         )
     made = await here.client.get(TICKETS, Key("default", "t"))
-    here.manager.counted.tally.ticket_changed(None, made)
+    here.manager.counted.quota_cache.ticket_changed(None, made)
     with pytest.raises(Forbidden, match="tickets used 1 of 1, requested 1"):
         await here.client.create(TICKETS, a_ticket("u").in_namespace("default").json)
 
@@ -130,7 +130,7 @@ async def test_tickets_that_are_charged_ahead_count(here: Doors) -> None:
 
 
 async def test_an_order_for_every_node_is_judged_by_the_nodes_there_are(clock: Clock) -> None:
-    async with doors(clock, Admission.WEBHOOK) as here:
+    async with admission_objects(clock, Admission.WEBHOOK) as here:
         count(here, a_quota("q", tickets="1"))
         here.manager.nodes += [a_node(f"n-{number}").build() for number in range(2)]
         with pytest.raises(Forbidden, match="tickets used 0 of 1, requested 2"):

@@ -6,7 +6,7 @@ import json
 import random
 
 import pytest
-from tests.reserve.admission.doors import Doors, doors
+from tests.reserve.admission.admission_objects import Doors, admission_objects
 from tests.reserve.quotas.nonsense import NONSENSE, SENSE
 from tests.reserve.quotas.quotas import a_quota
 
@@ -71,10 +71,10 @@ OF_OTHERS: dict[str, JSON] = {
 
 @pytest.fixture(params=list(Admission))
 async def here(request: pytest.FixtureRequest, clock: Clock) -> AsyncIterator[Doors]:
-    async with doors(clock, request.param) as found:
+    async with admission_objects(clock, request.param) as found:
         labels: JSON = {"metadata": {"labels": {"team": "a"}}}
         await found.client.patch(NAMESPACES, Key("", "default"), labels, PatchType.MERGE)
-        found.manager.counted.tally.namespace_changed("default", {"team": "a"})
+        found.manager.counted.quota_cache.namespace_changed("default", {"team": "a"})
         yield found
 
 
@@ -83,7 +83,7 @@ async def count(here: Doors, quota: Builder[Quota]) -> None:
     made = await here.client.create(QUOTAS, quota.json)
     status: JSON = {"status": {"hard": dict(made.spec.hard), "used": {}}}
     await here.client.patch(QUOTAS, Key("", made.metadata.name), status, subresource="status")
-    here.manager.counted.tally.quota_changed(None, made)
+    here.manager.counted.quota_cache.quota_changed(None, made)
 
 
 def wanting(replicas: int = 2, cpu: str = "500m", duration: str = "1h") -> Builder[Order]:
@@ -166,7 +166,7 @@ async def test_a_quota_that_is_being_deleted_limits_nobody(here: Doors) -> None:
     held: JSON = {"finalizers": ["example.com/held"]}
     await count(here, a_quota("q", tickets="0").but({"metadata": held}))
     going = await here.client.delete(QUOTAS, Key("", "q"))
-    here.manager.counted.tally.quota_changed(None, going)
+    here.manager.counted.quota_cache.quota_changed(None, going)
     assert await refusal(here, wanting()) == ""
 
 
@@ -270,7 +270,7 @@ async def test_two_quotas_for_the_whole_cluster_that_got_in_can_both_be_changed(
     for name in ("first", "second"):
         quota = a_quota(name, tickets="1").but({"metadata": {"ownerReferences": [owner]}})
         made = await unjudged.create(QUOTAS, quota.json)
-        here.manager.counted.tally.quota_changed(None, made)
+        here.manager.counted.quota_cache.quota_changed(None, made)
     more: JSON = {"spec": {"hard": {"tickets": "2"}}}
     for name in ("first", "second"):
         await here.client.patch(QUOTAS, Key("", name), more, PatchType.MERGE)
@@ -325,7 +325,7 @@ async def test_two_quotas_for_the_whole_cluster_that_got_in_can_both_be_changed(
             "namespaces must be given for type NamespaceList, and only then",
             id="a list of none",
         ),
-        *(pytest.param(*each, id=told) for told, each in NONSENSE.items()),
+        *(pytest.param(*each, id=stated) for stated, each in NONSENSE.items()),
     ],
 )
 async def test_nonsense_in_a_quota_is_answered_in_a_sentence(

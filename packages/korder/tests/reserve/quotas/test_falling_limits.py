@@ -18,7 +18,7 @@ from korder.api.reserve import (
 )
 from korder.reserve.domain import add_reserve
 from korder.reserve.quotas.controller import Renewing
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.testing.builders import a_ticket
 from kubeloop.objects import conditions, instant
 from kubeloop.objects.core import EVENTS, Pod
@@ -62,8 +62,8 @@ async def test_of_standing_tickets_as_many_end_at_their_time_as_are_too_many(clo
         await cluster.until(ORDERS, "d", lambda o: o.status.available_replicas == 3)
         before = await held(cluster)
         await allow(cluster, tickets="2")
-        told = await cluster.until(QUOTAS, "q", is_exceeded)
-        exceeded = conditions.find(told.status.conditions, QuotaCondition.EXCEEDED)
+        stated = await cluster.until(QUOTAS, "q", is_exceeded)
+        exceeded = conditions.find(stated.status.conditions, QuotaCondition.EXCEEDED)
         assert exceeded is not None
         assert exceeded.message == "tickets 3 of 2, 1 too much"
         assert exceeded.last_transition_time is not None
@@ -84,15 +84,15 @@ async def test_of_standing_tickets_as_many_end_at_their_time_as_are_too_many(clo
 
 
 def test_of_tickets_whose_terms_end_in_one_breath_no_more_end_than_are_too_many() -> None:
-    tally = Tally()
-    renewing = Renewing(tally)
+    quota_cache = QuotaCache()
+    renewing = Renewing(quota_cache)
     over: JSON = {"status": {"expirationTime": instant.render(MONDAY)}}
     standing = [
         a_ticket(f"t-{number}").stored(f"u-{number}", 7 + number).but(over) for number in range(4)
     ]
-    tally.quota_changed(None, a_quota("q", tickets="2").build())
+    quota_cache.quota_changed(None, a_quota("q", tickets="2").build())
     for ticket in standing:
-        tally.ticket_changed(None, ticket.build())
+        quota_cache.ticket_changed(None, ticket.build())
 
     def barred() -> list[bool]:
         return [bool(renewing.barred(ticket.build(), MONDAY)) for ticket in standing]
@@ -101,19 +101,19 @@ def test_of_tickets_whose_terms_end_in_one_breath_no_more_end_than_are_too_many(
     assert barred() == [True, True, False, False]
     for ticket in standing[:2]:
         ended = ticket.stored("u", 20).but({"status": {"phase": "Expired"}})
-        tally.ticket_changed(ticket.build(), ended.build())
+        quota_cache.ticket_changed(ticket.build(), ended.build())
     assert barred()[2:] == [False, False]
 
 
 def test_a_ticket_that_is_refused_before_its_end_still_counts() -> None:
     """It stays until then, so no other ticket may take its place."""
-    tally = Tally()
-    renewing = Renewing(tally)
+    quota_cache = QuotaCache()
+    renewing = Renewing(quota_cache)
     later: JSON = {"status": {"expirationTime": instant.render(MONDAY + timedelta(minutes=1))}}
     tickets = [a_ticket(f"t-{number}").stored(f"u-{number}").but(later) for number in range(2)]
-    tally.quota_changed(None, a_quota("q", tickets="1").build())
+    quota_cache.quota_changed(None, a_quota("q", tickets="1").build())
     for ticket in tickets:
-        tally.ticket_changed(None, ticket.build())
+        quota_cache.ticket_changed(None, ticket.build())
     assert all(renewing.barred(ticket.build(), MONDAY) for ticket in tickets)
 
 

@@ -9,7 +9,7 @@ from tests.reserve.quotas.rivals import World
 from korder.api.quota import PendingTicket, Quota
 from korder.reserve.orders import template as order_template
 from korder.reserve.quotas import charging, charging as quotaplan, ledger as quota_ledger
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from kubeloop.objects import quantity
 from kubeloop.objects.meta import key_of
 from kubeloop.objects.plan import Patch
@@ -91,7 +91,7 @@ def test_an_older_ticket_of_the_name_does_not_settle_an_entry() -> None:
     for manager in (one, other):
         manager.watch_tickets(1)
         manager.watch_quotas(1)
-    one.tally.ticket_changed(old, None)
+    one.quota_cache.ticket_changed(old, None)
     world.server.change(key_of(old), None)
     granted, _ = charging.grant(one.view, order, [order_template.ticket(order, name)], world.now)
     (step,) = granted.charges
@@ -99,11 +99,15 @@ def test_an_older_ticket_of_the_name_does_not_settle_an_entry() -> None:
     other.watch_quotas(1)
     charged = other.quotas["all"]
     assert not quota_ledger.is_behind(charged, other.seen)
-    assert [entry.name for entry in quota_ledger.lasting(charged, other.tally, world.now)] == [name]
+    assert [
+        entry.name for entry in quota_ledger.lasting(charged, other.quota_cache, world.now)
+    ] == [name]
 
 
-def _once_seen_never_more(quota: Quota, tally: Tally, now: datetime) -> list[PendingTicket]:
-    return [entry for entry in quota.status.pending if not quota_ledger.is_made(entry, tally)]
+def _once_seen_never_more(
+    quota: Quota, quota_cache: QuotaCache, now: datetime
+) -> list[PendingTicket]:
+    return [entry for entry in quota.status.pending if not quota_ledger.is_made(entry, quota_cache)]
 
 
 @pytest.fixture(
@@ -112,7 +116,7 @@ def _once_seen_never_more(quota: Quota, tally: Tally, now: datetime) -> list[Pen
             ("is_behind", lambda quota, seen: False),
             id="what others have struck out is not waited for",
         ),
-        pytest.param(("is_made", lambda entry, tally: True), id="entries do not count"),
+        pytest.param(("is_made", lambda entry, quota_cache: True), id="entries do not count"),
         pytest.param(
             ("is_void", lambda entry, now: True), id="entries are dropped while tickets are made"
         ),

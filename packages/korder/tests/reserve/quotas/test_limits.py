@@ -11,7 +11,7 @@ import yaml
 from korder.api.quota import QUOTAS, Quota
 from korder.reserve.quotas import charging, limits as quota_limits
 from korder.reserve.quotas.charging import View
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from kubeloop.objects import codec
 from kubeloop.objects.meta import JSON
 
@@ -164,9 +164,9 @@ def test_firings_of_a_window_that_never_closes_are_followed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     window: JSON = {"name": "on", "schedule": "* * * * *", "duration": "2m", "multiplier": "2"}
-    tally, quota = Tally(), with_windows(window, tickets="5")
-    tally.quota_changed(None, quota)
-    view = View(tally, 0, 0, 0)
+    quota_cache, quota = QuotaCache(), with_windows(window, tickets="5")
+    quota_cache.quota_changed(None, quota)
+    view = View(quota_cache, 0, 0, 0)
     followed = 0
     advance = CronSim.advance
 

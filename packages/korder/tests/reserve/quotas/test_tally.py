@@ -13,7 +13,7 @@ from korder.reserve.quotas import (
     ledger as quota_ledger,
     verdict as quota_verdict,
 )
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.testing.builders import a_ticket, an_order
 from kubeloop.objects import instant, resources
 from kubeloop.objects.meta import JSON, Key
@@ -57,42 +57,42 @@ def test_a_shared_ticket_counts_for_what_nobody_has_taken() -> None:
 
 def test_a_ticket_that_does_not_say_counts_for_the_usual_room() -> None:
     ticket = a_ticket("t").but({"spec": {"resources": {"requests": None}}})
-    told = {"tickets": "1", "reserved.cpu": "100m", "reserved.memory": "128Mi"}
-    assert charge(ticket) == told
+    stated = {"tickets": "1", "reserved.cpu": "100m", "reserved.memory": "128Mi"}
+    assert charge(ticket) == stated
 
 
-def used(tally: Tally, quota: Quota) -> dict[str, str]:
-    total = tally.use(quota).total
+def used(quota_cache: QuotaCache, quota: Quota) -> dict[str, str]:
+    total = quota_cache.use(quota).total
     return {key: str(amount) for key, amount in sorted(total.items()) if not amount.is_zero}
 
 
 def test_relabelling_a_namespace_moves_what_is_used() -> None:
-    tally = Tally()
+    quota_cache = QuotaCache()
     team: JSON = {"type": "NamespaceSelector", "namespaceSelector": {"matchLabels": {"team": "x"}}}
     quota = a_quota("q", dict(team), tickets="5").build()
-    tally.quota_changed(None, quota)
-    tally.namespace_changed("a", {})
-    tally.ticket_changed(None, a_counted_ticket().build())
-    assert used(tally, quota) == {}
-    tally.namespace_changed("a", {"team": "x"})
-    assert used(tally, quota) == {"tickets": "1", "reserved.cpu": "500m"}
-    tally.namespace_changed("a", {"team": "y"})
-    assert used(tally, quota) == {}
-    tally.namespace_changed("a", None)
-    assert used(tally, quota) == {}
+    quota_cache.quota_changed(None, quota)
+    quota_cache.namespace_changed("a", {})
+    quota_cache.ticket_changed(None, a_counted_ticket().build())
+    assert used(quota_cache, quota) == {}
+    quota_cache.namespace_changed("a", {"team": "x"})
+    assert used(quota_cache, quota) == {"tickets": "1", "reserved.cpu": "500m"}
+    quota_cache.namespace_changed("a", {"team": "y"})
+    assert used(quota_cache, quota) == {}
+    quota_cache.namespace_changed("a", None)
+    assert used(quota_cache, quota) == {}
 
 
 def test_a_new_status_of_a_quota_changes_nothing_that_is_counted() -> None:
-    tally = Tally()
+    quota_cache = QuotaCache()
     quota = a_quota("q", tickets="5")
-    tally.quota_changed(None, quota.build())
-    tally.ticket_changed(None, a_counted_ticket().build())
-    book = tally.book("q")
-    told = quota.but({"status": {"used": {"tickets": "7"}}}).build()
-    tally.quota_changed(quota.build(), told)
-    assert tally.book("q") is book
+    quota_cache.quota_changed(None, quota.build())
+    quota_cache.ticket_changed(None, a_counted_ticket().build())
+    book = quota_cache.book("q")
+    stated = quota.but({"status": {"used": {"tickets": "7"}}}).build()
+    quota_cache.quota_changed(quota.build(), stated)
+    assert quota_cache.book("q") is book
     assert book is not None
-    assert book.quota is told
+    assert book.quota is stated
 
 
 SCOPES: tuple[dict[str, JSON], ...] = (
@@ -163,7 +163,7 @@ class World:
     """All there is, and a tally that is told of each change."""
 
     def __init__(self) -> None:
-        self.tally = Tally()
+        self.quota_cache = QuotaCache()
         self.labels: dict[str, Mapping[str, str]] = {}
         self.tickets: dict[Key, Ticket] = {}
         self.orders: set[Key] = set()
@@ -173,7 +173,7 @@ class World:
         match step, how:
             case "label", str(value):
                 self.labels[namespace] = {"env": value}
-                self.tally.namespace_changed(namespace, self.labels[namespace])
+                self.quota_cache.namespace_changed(namespace, self.labels[namespace])
             case "ticket", (int(number), str(phase), str(cpu), str(app)):
                 self._ticket(Key(namespace, f"t-{number}"), phase, cpu, app)
             case "order", int(number):
@@ -181,7 +181,7 @@ class World:
                 order = an_aged_order(key)
                 there = key in self.orders
                 self.orders ^= {key}
-                self.tally.order_changed(*((order, None) if there else (None, order)))
+                self.quota_cache.order_changed(*((order, None) if there else (None, order)))
             case "quota", int(number):
                 self._quota(number)
 
@@ -191,7 +191,7 @@ class World:
             built = a_counted_ticket(key.name, key.namespace, cpu, phase)
             new = self.tickets[key] = built.labelled({"app": app} if app else {}).build()
         if old is not None or new is not None:
-            self.tally.ticket_changed(old, new)
+            self.quota_cache.ticket_changed(old, new)
 
     def _quota(self, number: int) -> None:
         """A quota comes, or changes its scope to the next, or goes."""
@@ -203,7 +203,7 @@ class World:
                 {"spec": {"allocation": ALLOCATION}, "status": {"pending": AHEAD}}
             )
             new = self.quotas[name] = built.build()
-        self.tally.quota_changed(old, new)
+        self.quota_cache.quota_changed(old, new)
 
     def counted(self, quota: Quota, inside: int | None = None) -> dict[str, str]:
         """The use of a quota, or of one of its allocations, counted anew."""
@@ -228,8 +228,8 @@ def test_sums_kept_up_are_those_counted_anew(steps: list[tuple[str, str, object]
     for step in steps:
         world.take(*step)
     for quota in world.quotas.values():
-        assert used(world.tally, quota) == world.counted(quota)
-        for number, amounts in enumerate(world.tally.use(quota).allocations):
+        assert used(world.quota_cache, quota) == world.counted(quota)
+        for number, amounts in enumerate(world.quota_cache.use(quota).allocations):
             rest = {k: str(a) for k, a in sorted(amounts.items()) if not a.is_zero}
             assert rest == world.counted(quota, number)
 
@@ -254,7 +254,7 @@ def test_older_orders_are_counted(steps: list[tuple[str, str, object]]) -> None:
             number for each in meant for number in quota_verdict.allocations(quota.spec, each)
         ]
         expected = [len(meant), *(inside.count(number) for number in range(2))]
-        assert world.tally.elders(quota, asked) == expected
+        assert world.quota_cache.elders(quota, asked) == expected
 
 
 @settings(max_examples=100, deadline=None)
@@ -263,11 +263,13 @@ def test_what_is_remembered_with_charges_ahead_is_what_is_worked_out_anew(
     steps: list[tuple[str, str, object]],
 ) -> None:
     world = World()
-    using = quota_ledger.using(world.tally)
+    using = quota_ledger.using(world.quota_cache)
     for step in steps:
         world.take(*step)
         for quota in world.quotas.values():
-            assert using(quota) == quota_ledger.use_of(quota, world.tally, quota.status.pending)
+            assert using(quota) == quota_ledger.use_of(
+                quota, world.quota_cache, quota.status.pending
+            )
 
 
 @settings(max_examples=50, deadline=None)
@@ -281,8 +283,8 @@ def test_when_all_is_gone_nothing_is_used(steps: list[tuple[str, str, object]]) 
     for key in tuple(world.orders):
         world.take("order", key.namespace, int(key.name[2:]))
     for quota in world.quotas.values():
-        assert used(world.tally, quota) == {}
-        book = world.tally.book(quota.metadata.name)
+        assert used(world.quota_cache, quota) == {}
+        book = world.quota_cache.book(quota.metadata.name)
         assert book is not None
         assert not book.served
 
@@ -301,5 +303,5 @@ def test_the_quotas_that_apply_are_found(
         for name, quota in sorted(world.quotas.items())
         if quota_verdict.covers(quota.spec.scope, place, labels)
     ]
-    found = world.tally.applying(namespace, labels)
+    found = world.quota_cache.applying(namespace, labels)
     assert [quota.metadata.name for quota in found] == expected

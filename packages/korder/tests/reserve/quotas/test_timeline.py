@@ -15,7 +15,7 @@ def spec_of(*windows: JSON) -> QuotaSpec:
     return a_quota("q", tickets="5").but({"spec": {"timeWindows": list(windows)}}).build().spec
 
 
-def told(spec: QuotaSpec, days: int) -> list[tuple[datetime, tuple[str, ...]]]:
+def stated(spec: QuotaSpec, days: int) -> list[tuple[datetime, tuple[str, ...]]]:
     found = quota_limits.spans(spec, MONDAY, MONDAY + timedelta(days=days))
     assert found[0].begin == MONDAY
     assert found[-1].end == MONDAY + timedelta(days=days)
@@ -25,7 +25,7 @@ def told(spec: QuotaSpec, days: int) -> list[tuple[datetime, tuple[str, ...]]]:
 
 def test_spans_follow_each_other_without_a_gap() -> None:
     spec = spec_of({"name": "day", "schedule": "0 9-17 * * 1-5", "multiplier": "2"})
-    assert told(spec, 2) == [
+    assert stated(spec, 2) == [
         (MONDAY, ()),
         (MONDAY.replace(hour=9), ("day",)),
         (MONDAY.replace(hour=18), ()),
@@ -37,7 +37,7 @@ def test_spans_follow_each_other_without_a_gap() -> None:
 def test_edges_that_change_nothing_are_none() -> None:
     low: JSON = {"name": "low", "schedule": "0 12 * * *", "multiplier": "9", "priority": -1}
     high: JSON = {"name": "high", "schedule": "* * * * *", "multiplier": "1"}
-    assert told(spec_of(low, high), 3) == [(MONDAY, ("high",))]
+    assert stated(spec_of(low, high), 3) == [(MONDAY, ("high",))]
 
 
 def test_every_span_says_what_is_in_force() -> None:

@@ -46,9 +46,9 @@ def test_the_window_is_named_to_whoever_asks() -> None:
         (Enforcement.WAIT, "means the whole cluster; lets what goes beyond wait"),
     ],
 )
-def test_what_happens_to_what_goes_beyond_is_said(enforcement: Enforcement, told: str) -> None:
+def test_what_happens_to_what_goes_beyond_is_said(enforcement: Enforcement, stated: str) -> None:
     quota = a_quota("q", tickets="1").but({"spec": {"enforcement": enforcement}}).build()
-    assert cluster_scoped.standing(quota, MONDAY) == told
+    assert cluster_scoped.standing(quota, MONDAY) == stated
 
 
 async def test_an_order_waits_and_the_quota_says_what_is_wrong(clock: Clock) -> None:

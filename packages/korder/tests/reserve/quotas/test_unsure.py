@@ -16,7 +16,7 @@ from korder.reserve.orders.pools import Grant
 from korder.reserve.orders.status import Findings
 from korder.reserve.quotas import charging
 from korder.reserve.quotas.charging import View
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from kubeloop.objects import conditions
 from kubeloop.objects.core import EVENTS
 from kubeloop.objects.meta import JSON
@@ -27,12 +27,12 @@ COUNTED: JSON = {"metadata": {"generation": 1}, "status": {"observedGeneration":
 BY_LABEL: JSON = {"name": "part", "namespaceSelector": {}, "limits": {"tickets": "1"}}
 
 
-def granted(tally: Tally, *quotas: Builder[Quota]) -> Grant:
+def granted(quota_cache: QuotaCache, *quotas: Builder[Quota]) -> Grant:
     for quota in quotas:
-        tally.quota_changed(None, quota.but(COUNTED).build())
+        quota_cache.quota_changed(None, quota.but(COUNTED).build())
     order = wanting("o", 2).in_namespace("fresh").stored("u").build()
     steps = [order_template.ticket(order, f"o-{number}") for number in range(2)]
-    return charging.grant(View(tally, 1, 1, 1), order, steps, MONDAY)[0]
+    return charging.grant(View(quota_cache, 1, 1, 1), order, steps, MONDAY)[0]
 
 
 @pytest.mark.parametrize(
@@ -48,27 +48,27 @@ def granted(tally: Tally, *quotas: Builder[Quota]) -> Grant:
 def test_nothing_is_made_before_the_labels_of_a_namespace_that_count_are_seen(
     quotas: Sequence[Builder[Quota]],
 ) -> None:
-    tally = Tally()
-    first = granted(tally, *quotas)
+    quota_cache = QuotaCache()
+    first = granted(quota_cache, *quotas)
     assert (first.made, first.charges, first.short) == ((), (), "")
     assert first.unsure == "namespace fresh is not to be seen yet"
     assert first.look_at is not None
     assert MONDAY < first.look_at <= MONDAY + timedelta(seconds=1)
-    tally.namespace_changed("fresh", {"team": "backend"})
-    then = granted(tally)
+    quota_cache.namespace_changed("fresh", {"team": "backend"})
+    then = granted(quota_cache)
     assert len(then.made) == 1
     assert "tickets used 1 of 1" in then.short
 
 
 def test_a_namespace_is_not_waited_for_where_no_label_counts() -> None:
-    assert len(granted(Tally(), a_quota("q", tickets="9")).made) == 2
+    assert len(granted(QuotaCache(), a_quota("q", tickets="9")).made) == 2
 
 
 def test_a_full_ledger_is_called_what_it_is() -> None:
     entries: list[JSON] = [
         {"namespace": "fresh", "name": f"t{number}", "charge": {}} for number in range(MOST_PENDING)
     ]
-    full = granted(Tally(), a_quota("q", tickets="9999").but({"status": {"pending": entries}}))
+    full = granted(QuotaCache(), a_quota("q", tickets="9999").but({"status": {"pending": entries}}))
     assert full.made == ()
     assert full.unsure == "quota q has 2000 tickets on their way, and no more at a time"
 
@@ -78,18 +78,19 @@ def test_an_order_that_is_not_to_be_seen_may_be_meant_and_keeps_its_place() -> N
     gold: JSON = {"matchLabels": {"tier": "gold"}}
     scope: dict[str, JSON] = {"type": "ObjectSelector", "objectSelector": gold}
     entry: JSON = {"namespace": "fresh", "name": "other-0", "ownerUID": "other", "charge": {}}
-    tally = Tally()
+    quota_cache = QuotaCache()
     quota = a_quota("q", scope, orders="1").but({"status": {"pending": [entry]}})
-    tally.quota_changed(None, quota.but(COUNTED).build())
+    quota_cache.quota_changed(None, quota.but(COUNTED).build())
     order = wanting("o").in_namespace("fresh").labelled({"tier": "gold"}).stored("u").build()
-    tally.order_changed(None, order)
+    quota_cache.order_changed(None, order)
     step = order_template.ticket(order, "o-0")
     assert (
-        "orders used 1 of 1" in charging.grant(View(tally, 1, 1, 1), order, [step], MONDAY)[0].short
+        "orders used 1 of 1"
+        in charging.grant(View(quota_cache, 1, 1, 1), order, [step], MONDAY)[0].short
     )
     other = wanting("other").in_namespace("fresh").stored("other").build()
-    tally.order_changed(None, other)
-    then, _ = charging.grant(View(tally, 1, 1, 1), order, [step], MONDAY)
+    quota_cache.order_changed(None, other)
+    then, _ = charging.grant(View(quota_cache, 1, 1, 1), order, [step], MONDAY)
     assert then.made == (step,)
     assert then.charges == (), "the quota does not mean the ticket"
 
@@ -109,5 +110,5 @@ async def test_the_real_shortage_is_told_though_the_quota_came_with_the_order(cl
         ready = conditions.find(order.status.conditions, OrderCondition.READY)
         assert ready is not None
         assert "quota q: tickets used 1 of 1, requested 1" in ready.message
-        told = [e.note for e in await cluster.all(EVENTS) if e.reason == ready.reason]
-        assert told == ["quota q: tickets used 1 of 1, requested 1"]
+        stated = [e.note for e in await cluster.all(EVENTS) if e.reason == ready.reason]
+        assert stated == ["quota q: tickets used 1 of 1, requested 1"]

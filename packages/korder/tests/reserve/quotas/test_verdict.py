@@ -27,7 +27,7 @@ def using(inside: Mapping[str, str] | None = None, **total: str) -> quota_verdic
     return lambda _: use
 
 
-def told(quota: Quota, usage: quota_verdict.Using, wish: Wish) -> list[str]:
+def stated(quota: Quota, usage: quota_verdict.Using, wish: Wish) -> list[str]:
     return list(map(str, judge([quota], usage, wish, MONDAY)))
 
 
@@ -63,7 +63,7 @@ def test_amounts_are_judged_exactly(
 )
 def test_a_hold_may_last_so_long(written: str | int, hours: int, refused: bool) -> None:
     quota = a_quota("q").but({"spec": {"hard": {"max-duration": written}}}).build()
-    found = told(quota, using(), a_wish(length=timedelta(hours=hours)))
+    found = stated(quota, using(), a_wish(length=timedelta(hours=hours)))
     said = "quota q: max-duration is 24h0m0s, requested 25h0m0s"
     assert found == ([said] if refused else [])
 
@@ -103,7 +103,7 @@ def test_a_hold_may_last_so_long(written: str | int, hours: int, refused: bool) 
 )
 def test_scopes_tell_whom_a_quota_means(scope: dict[str, JSON], means: bool) -> None:
     quota = a_quota("q", scope, tickets="0").build()
-    assert bool(told(quota, using(), a_wish(tickets="1"))) is means
+    assert bool(stated(quota, using(), a_wish(tickets="1"))) is means
 
 
 def test_all_quotas_must_agree_and_those_that_do_not_are_named() -> None:
@@ -149,14 +149,14 @@ def test_allocations_cap_their_namespaces(
     more: dict[str, JSON], place: Place, refused: bool
 ) -> None:
     usage = using({"reserved.cpu": "500m"}, reserved_cpu="1")
-    found = told(allocated(**more), usage, a_wish(place, reserved_cpu="600m"))
+    found = stated(allocated(**more), usage, a_wish(place, reserved_cpu="600m"))
     said = "quota q, allocation production: reserved.cpu used 500m of 1, requested 600m"
     assert found == ([said] if refused else [])
 
 
 def test_who_borrows_still_stays_within_the_quota() -> None:
     quota = allocated(namespace="prod", borrow=True)
-    assert told(quota, using(reserved_cpu="2"), a_wish(reserved_cpu="1500m")) == [
+    assert stated(quota, using(reserved_cpu="2"), a_wish(reserved_cpu="1500m")) == [
         "quota q: reserved.cpu used 2 of 3, requested 1500m"
     ]
 
@@ -164,7 +164,7 @@ def test_who_borrows_still_stays_within_the_quota() -> None:
 def test_a_sentence_names_the_window_in_whose_time_it_is_said() -> None:
     window: JSON = {"name": "freeze", "schedule": "* * * * *", "multiplier": "0"}
     quota = a_quota("q", tickets="5").but({"spec": {"timeWindows": [window]}}).build()
-    assert told(quota, using(), a_wish(tickets="1")) == [
+    assert stated(quota, using(), a_wish(tickets="1")) == [
         "quota q, window freeze: tickets used 0 of 0, requested 1"
     ]
 

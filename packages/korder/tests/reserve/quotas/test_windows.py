@@ -26,11 +26,11 @@ def open_spans(window: TimeWindow, begin: datetime, end: datetime) -> list[tuple
     """When a window is open between two instants, as local times."""
     times, zone = quota_limits.times_of(window), ZoneInfo(window.time_zone)
 
-    def told(at: datetime) -> str:
+    def stated(at: datetime) -> str:
         return at.astimezone(zone).strftime("%a %d %H:%M")
 
     return [
-        (told(since), told(until))
+        (stated(since), stated(until))
         for since, until, is_open in _states(times, begin, end)
         if is_open
     ]

@@ -19,7 +19,7 @@ from korder.reserve.handovers.completion import Members
 from korder.reserve.handovers.controller import HandOvers
 from korder.reserve.handovers.handover_state import Member
 from korder.reserve.orders import plan as order_plan, template as order_template
-from korder.reserve.orders.pools import Account, Books, Grant
+from korder.reserve.orders.pools import Account, Grant, OrderPools
 from korder.reserve.quotas import (
     charging,
     charging as quotaplan,
@@ -27,10 +27,10 @@ from korder.reserve.quotas import (
     verdict as quota_verdict,
 )
 from korder.reserve.quotas.limits import InForce, Limits
-from korder.reserve.quotas.quota_cache import Item, Tally
+from korder.reserve.quotas.quota_cache import Item, QuotaCache
 from korder.reserve.tickets import guardian, plan as ticket_plan, reserve_phase
 from korder.reserve.tickets.controller import Tickets, _references
-from korder.reserve.tickets.snapshot import Picture
+from korder.reserve.tickets.snapshot import Snapshot
 from kubeloop.objects import quantity
 from kubeloop.objects.core import NODES, PODS, Pod, Toleration
 from kubeloop.objects.meta import Key, ObjectMeta, key_of
@@ -39,19 +39,19 @@ from kubeloop.objects.quantity import Quantity
 from kubeloop.runtime.manager import Manager
 
 Change = Callable[[Plan], Plan]
-Turn = Callable[[Key, datetime], Plan | Awaitable[Plan]]
+Reconciler = Callable[[Key, datetime], Plan | Awaitable[Plan]]
 
 
 def tampered(patch: pytest.MonkeyPatch, names: Iterable[str], change: Change) -> None:
     """Changes all plans of some controllers before they are applied."""
     honest, chosen = Manager.controller, frozenset(names)
 
-    def controller(manager: Manager, name: str, turn: Turn, **options: Any) -> Any:
+    def controller(manager: Manager, name: str, reconcile: Reconciler, **options: Any) -> Any:
         async def changed(key: Key, now: datetime) -> Plan:
-            plan = turn(key, now)
+            plan = reconcile(key, now)
             return change(await plan if inspect.isawaitable(plan) else plan)
 
-        return honest(manager, name, changed if name in chosen else turn, **options)
+        return honest(manager, name, changed if name in chosen else reconcile, **options)
 
     patch.setattr(Manager, "controller", controller)
 
@@ -135,7 +135,7 @@ def never_falls_back_to_the_slow_path(patch: pytest.MonkeyPatch) -> None:
         if member.deadline <= self.scene.now:
             honest(self, member, pod)
         else:
-            self.wake_at.append(member.deadline)
+            self.requeue_at.append(member.deadline)
 
     patch.setattr(handover_plan._Barrier, "_watch_beside", watch_beside)
 
@@ -179,15 +179,15 @@ def deletes_guardians_by_name(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_when_tickets_expire(patch: pytest.MonkeyPatch) -> None:
-    tampered(patch, ["tickets"], lambda plan: replace(plan, wake_at=None))
+    tampered(patch, ["tickets"], lambda plan: replace(plan, requeue_at=None))
 
 
 def counts_the_ttl_from_now(patch: pytest.MonkeyPatch) -> None:
-    def aftermath(picture: Picture, now: datetime) -> Plan:
-        if picture.guardians:
-            return picture.dismissal(picture.guardians, now)
-        seconds = picture.ticket.spec.lifecycle.ttl_seconds_after_finished
-        return Plan().wake(now + timedelta(seconds=seconds + 1))
+    def aftermath(snapshot: Snapshot, now: datetime) -> Plan:
+        if snapshot.guardians:
+            return snapshot.dismissal(snapshot.guardians, now)
+        seconds = snapshot.ticket.spec.lifecycle.ttl_seconds_after_finished
+        return Plan().requeue(now + timedelta(seconds=seconds + 1))
 
     patch.setattr(ticket_plan, "_aftermath", aftermath)
 
@@ -195,17 +195,21 @@ def counts_the_ttl_from_now(patch: pytest.MonkeyPatch) -> None:
 def reserves_before_the_guardian_is_bound(patch: pytest.MonkeyPatch) -> None:
     honest = reserve_phase._held
 
-    def held(picture: Picture, left: Any, now: datetime) -> Plan:
-        made = [pod for pod in picture.live if not pod.spec.node_name]
-        return reserve_phase._guarded(picture, made[0], now) if made else honest(picture, left, now)
+    def held(snapshot: Snapshot, left: Any, now: datetime) -> Plan:
+        made = [pod for pod in snapshot.live if not pod.spec.node_name]
+        return (
+            reserve_phase._guarded(snapshot, made[0], now) if made else honest(snapshot, left, now)
+        )
 
     patch.setattr(reserve_phase, "_held", held)
 
 
 def names_tickets_by_their_number(patch: pytest.MonkeyPatch) -> None:
-    def numbers(picture: Any, books: Books, account: Account, wanted: int) -> frozenset[int]:
-        first = len(picture.tickets)
-        books.next_index = max(books.next_index, first + wanted)
+    def numbers(
+        snapshot: Any, order_pools: OrderPools, account: Account, wanted: int
+    ) -> frozenset[int]:
+        first = len(snapshot.tickets)
+        order_pools.next_index = max(order_pools.next_index, first + wanted)
         return frozenset(range(first, first + wanted))
 
     patch.setattr(order_plan, "_numbers", numbers)
@@ -231,11 +235,13 @@ def counts_a_refill_twice(patch: pytest.MonkeyPatch) -> None:
     """It remembers how many tickets it has asked for instead of reading it, and writes its books over whatever is there."""
     honest, asked = order_plan._numbers, dict[tuple[str, str], int]()
 
-    def numbers(picture: Any, books: Books, account: Account, wanted: int) -> frozenset[int]:
-        meta = picture.order.metadata
+    def numbers(
+        snapshot: Any, order_pools: OrderPools, account: Account, wanted: int
+    ) -> frozenset[int]:
+        meta = snapshot.order.metadata
         at = meta.uid, meta.resource_version
         more = asked[at] = asked.get(at, 0) + wanted
-        return honest(picture, books, account, more)
+        return honest(snapshot, order_pools, account, more)
 
     def blind(step: Step) -> Step:
         ours = isinstance(step, Patch) and step.subresource == "status"
@@ -273,7 +279,7 @@ def polls_for_edges_of_windows(patch: pytest.MonkeyPatch) -> None:
     honest = quotaplan.plan
 
     def plan(view: charging.View, quota: Quota, now: datetime, never_made: Any = ()) -> Plan:
-        return replace(honest(view, quota, now, never_made), wake_at=now + timedelta(minutes=2))
+        return replace(honest(view, quota, now, never_made), requeue_at=now + timedelta(minutes=2))
 
     patch.setattr(quotaplan, "plan", plan)
 
@@ -304,13 +310,13 @@ def multiplies_whole_units(patch: pytest.MonkeyPatch) -> None:
 
 def counts_a_release_twice(patch: pytest.MonkeyPatch) -> None:
     """Once when a ticket ends, and once more when it goes."""
-    honest = Tally.ticket_changed
+    honest = QuotaCache.ticket_changed
 
-    def ticket_changed(self: Tally, old: Ticket | None, new: Ticket | None) -> None:
+    def ticket_changed(self: QuotaCache, old: Ticket | None, new: Ticket | None) -> None:
         if old is not None and new is None and not quota_verdict.of_ticket(old):
             again = {key: -amount for key, amount in quota_verdict.of_new(old.spec).items()}
             for book, inside in self._entered.get(("Ticket", *key_of(old)), ()):
                 book.count(Item({}, again), inside, 1)
         honest(self, old, new)
 
-    patch.setattr(Tally, "ticket_changed", ticket_changed)
+    patch.setattr(QuotaCache, "ticket_changed", ticket_changed)

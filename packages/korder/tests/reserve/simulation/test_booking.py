@@ -18,8 +18,8 @@ def script(seed: int, wanted: Booking = Booking()) -> tuple[Step, ...]:  # noqa:
 
 
 def applied(steps: tuple[Step, ...], kind: str) -> list[Manifest]:
-    deeds = [step.deed for step in steps if isinstance(step.deed, Apply)]
-    return [deed.manifest for deed in deeds if deed.manifest["kind"] == kind]
+    actions = [step.action for step in steps if isinstance(step.action, Apply)]
+    return [action.manifest for action in actions if action.manifest["kind"] == kind]
 
 
 @settings(max_examples=10)
@@ -108,8 +108,8 @@ def limited() -> list[Manifest]:
 @pytest.mark.parametrize("form", LIMITS)
 def test_every_form_of_a_quota_is_played(form: str, limited: list[Manifest]) -> None:
     path, _, value = form.partition("=")
-    told = {said(each, path) for each in limited}
-    assert value in told if value else told - {"None"}
+    stated = {said(each, path) for each in limited}
+    assert value in stated if value else stated - {"None"}
 
 
 def test_there_is_one_quota_of_the_whole_cluster_at_most(limited: list[Manifest]) -> None:
@@ -135,4 +135,4 @@ def test_the_server_accepts_whatever_is_applied() -> None:
     assert not simulate(setup).violation
     refusals = [line for line in lines if " refused: " in line]
     assert all("not found" in line or "being terminated" in line for line in refusals)
-    assert any(isinstance(step.deed, Delete) for step in setup.script)
+    assert any(isinstance(step.action, Delete) for step in setup.script)

@@ -56,7 +56,7 @@ def _order(name: str, replicas: int) -> Manifest:
 def crowded(seed: int, faults: float = FAULTS) -> Setup:
     """Two quotas that leave room for seven tickets of orders that want many more, come and go, while replicas crash."""
     rng = random.Random(seed)
-    deeds = [
+    actions = [
         (0.0, AddNode("node-0", {"cpu": "64", "memory": "128Gi"})),
         (1.0, Apply(_quota("all", {"type": "Cluster"}, tickets="7"))),
         (1.0, Apply(_quota("some", SCOPE, reserved_cpu="6500m", tickets="20"))),
@@ -64,14 +64,14 @@ def crowded(seed: int, faults: float = FAULTS) -> Setup:
     for number in range(12):
         order = _order(f"o-{number}", rng.randint(1, 3))
         at = rng.choice([20.0, 20.0, 20.1, rng.uniform(30, 120)])
-        deeds.append((at, Apply(order)))
+        actions.append((at, Apply(order)))
         if rng.random() < 0.5:
             gone = Delete("core.korder.dev/v1alpha1", "Order", f"o-{number}", "default")
-            deeds.append((at + rng.uniform(5, 60), gone))
-    deeds += [
+            actions.append((at + rng.uniform(5, 60), gone))
+    actions += [
         (rng.uniform(20, 100), Crash(name, rng.uniform(1, 20))) for name in scenario_setup.REPLICAS
     ]
-    script = in_order([Step(*each) for each in deeds])
+    script = in_order([Step(*each) for each in actions])
     return replace(scenario_setup.played(seed, script, 200.0, faults), settle=150.0)
 
 
@@ -83,7 +83,7 @@ def test_no_more_is_made_than_quotas_allow(seed: int) -> None:
 
 
 def test_a_ledger_of_which_entries_do_not_count_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quota_ledger, "is_made", lambda entry, tally: True)
+    monkeypatch.setattr(quota_ledger, "is_made", lambda entry, quota_cache: True)
     for seed in range(1, 30):
         outcome = simulate(crowded(seed))
         if outcome.violation:

@@ -46,11 +46,11 @@ def test_a_barrier_is_removed_when_the_pod_is_bound() -> None:
         ("user", []),
     ],
 )
-def test_we_remove_no_barrier_before_the_pod_is_bound(by: str, told: list[str]) -> None:
+def test_we_remove_no_barrier_before_the_pod_is_bound(by: str, stated: list[str]) -> None:
     story = Story(competition.BarriersStand())
     vacated(story)
     story.tell(NODE, by=by)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,13 @@ def test_we_remove_no_barrier_before_the_pod_is_bound(by: str, told: list[str]) 
     ids=["the claimant", "a competitor"],
 )
 def test_only_the_claimant_takes_the_room_that_its_guardian_left(
-    bound: telling.PodBuilder, told: list[str]
+    bound: telling.PodBuilder, stated: list[str]
 ) -> None:
     story = Story(competition.ClaimedRoomIsKept())
     story.tell(COMPETITOR)
     vacated(story)
     story.tell(bound.on("node-1"), by="scheduler")
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def undone(reason: str = "ClaimUndone") -> telling.Builder[telling.Ticket]:
@@ -139,7 +139,7 @@ def test_room_of_a_pod_that_was_bound_is_no_room_of_a_claim_any_more() -> None:
     ],
     ids=["with a grace period", "by force"],
 )
-def test_room_that_returns_after_a_deletion_is_kept(grace: int, told: list[str]) -> None:
+def test_room_that_returns_after_a_deletion_is_kept(grace: int, stated: list[str]) -> None:
     story = Story(competition.ReturningRoomIsKept())
     used = claimed().but({"spec": {"afterUse": "Reserve"}})
     user = let_go().on("node-1")
@@ -148,7 +148,7 @@ def test_room_that_returns_after_a_deletion_is_kept(grace: int, told: list[str])
     story.tell(user.but({"metadata": {**going}}))
     story.lose(user)
     story.tell(COMPETITOR.on("node-1"), by="scheduler")
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize("after", [claimed(), ticket("Pending")], ids=["bound", "undone"])
@@ -183,11 +183,11 @@ def test_a_claim_beside_its_guardian_keeps_no_room_from_others() -> None:
     ],
     ids=["bindable", "unbindable"],
 )
-def test_a_claim_does_not_wait_for_others(waiting: telling.PodBuilder, told: list[str]) -> None:
+def test_a_claim_does_not_wait_for_others(waiting: telling.PodBuilder, stated: list[str]) -> None:
     story = Story(grants.ClaimsAreSwift())
     story.tell(NODE, waiting, claiming(), guardian().on("node-1"))
     story.wait(60)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -200,11 +200,11 @@ def test_a_claim_does_not_wait_for_others(waiting: telling.PodBuilder, told: lis
     ids=["held again", "a reason", "no reason"],
 )
 def test_a_claim_is_undone_with_a_reason(
-    after: telling.Builder[telling.Ticket], told: list[str]
+    after: telling.Builder[telling.Ticket], stated: list[str]
 ) -> None:
     story = Story(grants.UndoneWithReason())
     story.tell(claiming(), after, by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_a_claim_is_not_given_up_on_an_open_node() -> None:
@@ -232,11 +232,13 @@ def test_a_claim_is_given_up_on_a_cordoned_node() -> None:
     ],
     ids=["handed over", "in use", "held", "returning"],
 )
-def test_a_taint_goes_with_the_hand_over(there: telling.Builder[telling.Ticket], told: int) -> None:
+def test_a_taint_goes_with_the_hand_over(
+    there: telling.Builder[telling.Ticket], stated: int
+) -> None:
     story = Story(grants.TaintsAreBrief())
     story.tell(let_go().on("node-1"), there, BARRED)
     story.wait(60)
-    assert len(story.broken) == told
+    assert len(story.broken) == stated
 
 
 def test_a_pod_without_a_ticket_has_a_condition_that_says_why() -> None:

@@ -21,13 +21,13 @@ from pocketkube.testing.story import Story
     ids=["bound", "made but not bound", "not made", "bound elsewhere"],
 )
 def test_a_ticket_is_reserved_only_when_its_guardian_is_bound(
-    standing: list[telling.PodBuilder], told: list[str]
+    standing: list[telling.PodBuilder], stated: list[str]
 ) -> None:
     """S1."""
     story = Story(guardians.ReservedWhenBound())
     story.tell(ticket("Pending"), *standing)
     story.tell(reserved(), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_a_reserved_ticket_that_loses_its_guardian_says_so_soon() -> None:
@@ -69,12 +69,12 @@ def test_a_shared_ticket_has_a_guardian_for_what_is_left() -> None:
     ids=["Reserved", "Expired", "Released", "Claimed", "Claimed by a pod that is gone"],
 )
 def test_no_guardian_stands_for_a_ticket_that_needs_none(
-    state: telling.Builder[telling.Ticket], told: list[str]
+    state: telling.Builder[telling.Ticket], stated: list[str]
 ) -> None:
     story = Story(guardians.NoStrayGuardians())
     story.tell(let_go().on("node-1"), state, guardian().on("node-1"))
     story.wait(100)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_no_guardian_stands_for_a_ticket_that_needs_none(
     ids=["all stay", "one is going"],
 )
 def test_a_guardian_comes_back_for_a_share_whose_pod_is_going(
-    second: telling.PodBuilder, told: list[str]
+    second: telling.PodBuilder, stated: list[str]
 ) -> None:
     """Rules 10 and 11; found on a lost node, where a pod that is going stays."""
     shared: JSON = {"spec": {"allocateOnce": False}}
@@ -95,7 +95,7 @@ def test_a_guardian_comes_back_for_a_share_whose_pod_is_going(
     full = ticket("Claimed", nodeName="node-1", sharedBy=taken).but(shared)
     story.tell(let_go("a").on("node-1"), second.on("node-1"), full, guardian())
     story.wait(100)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_a_guardian_goes_with_its_ticket() -> None:
@@ -121,12 +121,12 @@ def test_a_guardian_goes_with_its_ticket() -> None:
     ids=["alone", "on a cordoned node", "on a lost node", "with a successor"],
 )
 def test_we_delete_no_guardian_that_is_needed(
-    node: telling.Builder[object], others: list[telling.PodBuilder], told: list[str]
+    node: telling.Builder[object], others: list[telling.PodBuilder], stated: list[str]
 ) -> None:
     story = Story(guardians.GuardiansAreKept())
     story.tell(node, reserved(), guardian().on("node-1"), *others)
     story.lose(guardian(), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -144,12 +144,12 @@ def test_we_delete_no_guardian_that_is_needed(
     ],
     ids=["alive", "over", "gone"],
 )
-def test_a_claim_ends_with_its_pod(owner: telling.PodBuilder, told: list[str]) -> None:
+def test_a_claim_ends_with_its_pod(owner: telling.PodBuilder, stated: list[str]) -> None:
     """S16, D6."""
     story = Story(guardians.ClaimsAreLive())
     story.tell(owner, claimed())
     story.wait(100)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_a_claim_whose_ticket_is_being_deleted_ends_with_the_ticket() -> None:

@@ -33,7 +33,7 @@ DEADLINE = "2026-01-01T00:01:00Z"
     ids=["done", "undone", "under way for ever"],
 )
 def test_a_hand_over_is_over_at_its_deadline(
-    after: telling.Builder[telling.Ticket], told: list[str]
+    after: telling.Builder[telling.Ticket], stated: list[str]
 ) -> None:
     """Rule 9, S24."""
     story = Story(handovers.ClaimsEnd(), handovers.DeadlinesStand())
@@ -41,7 +41,7 @@ def test_a_hand_over_is_over_at_its_deadline(
     story.wait(60)
     story.tell(after, by=WE)
     story.wait(100)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_a_deadline_is_not_put_off() -> None:
@@ -64,12 +64,12 @@ def test_a_deadline_is_not_put_off() -> None:
     ids=["nominated", "bound before", "not nominated", "nominated elsewhere"],
 )
 def test_a_guardian_goes_only_for_a_nominated_pod(
-    waiting: telling.PodBuilder, told: list[str]
+    waiting: telling.PodBuilder, stated: list[str]
 ) -> None:
     story = Story(handovers.ProtectedFirst())
     story.tell(claiming(), waiting, guardian().on("node-1"))
     story.lose(guardian(), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_a_guardian_goes_only_for_a_nominated_pod(
     ids=["a moment ago", "long ago"],
 )
 def test_a_nomination_may_have_been_taken_back_before_anybody_could_know(
-    seconds: float, told: list[str]
+    seconds: float, stated: list[str]
 ) -> None:
     story = Story(handovers.ProtectedFirst())
     story.tell(claiming(), nominated(), guardian().on("node-1"))
     story.tell(pod())
     story.wait(seconds)
     story.lose(guardian(), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_a_guardian_goes_behind_a_barrier() -> None:
@@ -135,7 +135,7 @@ def test_no_pod_goes_before_the_guardian_of_another_one_is_gone() -> None:
     ids=["a full node", "a node with room for both"],
 )
 def test_a_pod_goes_before_its_guardian_only_where_both_fit(
-    node: telling.Builder[object], told: list[str]
+    node: telling.Builder[object], stated: list[str]
 ) -> None:
     story = Story(handovers.BarrierHolds())
     batch(story, node)
@@ -145,7 +145,7 @@ def test_a_pod_goes_before_its_guardian_only_where_both_fit(
     story.tell(filler.on("node-1"))
     story.wait(60)
     story.tell(let_go("web", "t"), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,10 @@ def test_a_pod_goes_before_its_guardian_only_where_both_fit(
     ids=["on its node", "not bound yet", "elsewhere"],
 )
 def test_a_ticket_is_claimed_when_its_pod_is_there(
-    owner: telling.PodBuilder, told: list[str]
+    owner: telling.PodBuilder, stated: list[str]
 ) -> None:
     """S10."""
     story = Story(handovers.ClaimedWhereHeld())
     story.tell(reserved(), claiming(), owner)
     story.tell(claimed(), by=WE)
-    assert story.broken == told
+    assert story.broken == stated

@@ -67,7 +67,7 @@ def test_what_is_never_replaced_is_made_once() -> None:
     ids=["in a window", "that nobody scaled down", "without windows"],
 )
 def test_what_was_too_much_in_a_window_may_be_made_again(
-    strategy: JSON, wanted: int, told: list[str]
+    strategy: JSON, wanted: int, stated: list[str]
 ) -> None:
     """Rule 18."""
     story = Story(tickets_made.NoTicketTooMany())
@@ -75,7 +75,7 @@ def test_what_was_too_much_in_a_window_may_be_made_again(
     story.tell(order(wanted, strategy=strategy))
     story.lose(ordered("o-0"), by=WE)
     story.tell(order(1, strategy=strategy), ordered("o-1"), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def counted(replicas: int, **spec: JSON) -> Builder[telling.Order]:
@@ -98,14 +98,14 @@ def counted(replicas: int, **spec: JSON) -> Builder[telling.Order]:
     ],
     ids=["all there", "one expired"],
 )
-def test_at_rest_an_order_has_what_it_promises(phases: Sequence[str], told: list[str]) -> None:
+def test_at_rest_an_order_has_what_it_promises(phases: Sequence[str], stated: list[str]) -> None:
     """S27."""
     story = Story(at_rest.OrdersSettle())
     story.tell(HERE, counted(2, strategy=ALWAYS))
     story.tell(*(ordered(f"o-{n}", phase) for n, phase in enumerate(phases)))
     story.wait(100)
     story.rest()
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_at_rest_an_order_has_what_it_promises(phases: Sequence[str], told: list
     ids=["one", "none", "two", "none if cordoned", "one if cordoned", "one if tainted"],
 )
 def test_at_rest_every_eligible_node_has_a_ticket(
-    node: Builder[object], nodes: list[str], told: list[str]
+    node: Builder[object], nodes: list[str], stated: list[str]
 ) -> None:
     """S36."""
     story = Story(at_rest.NodesAreCovered())
@@ -138,7 +138,7 @@ def test_at_rest_every_eligible_node_has_a_ticket(
         story.tell(ordered(f"o-{number}", "Reserved").but({"spec": {"nodeName": name}}))
     story.wait(100)
     story.rest()
-    assert story.broken == told
+    assert story.broken == stated
 
 
 REQUIRED = {"korder.dev/required": "true"}
@@ -161,13 +161,13 @@ REQUIRED = {"korder.dev/required": "true"}
     ],
     ids=["any", "another one", "by its label", "of an order", "not insisting"],
 )
-def test_at_rest_nobody_waits_for_what_is_free(asks: dict[str, str], told: list[str]) -> None:
+def test_at_rest_nobody_waits_for_what_is_free(asks: dict[str, str], stated: list[str]) -> None:
     story = Story(at_rest.NobodyWaitsForWhatIsFree())
     free = reserved().labelled({"team": "red"})
     story.tell(a_node("node-1"), free, guardian().on("node-1"), pod(**asks))
     story.wait(100)
     story.rest()
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_at_rest_nobody_waits_for_what_is_free(asks: dict[str, str], told: list[
     [("90s", []), ("80s", ["it waits although it need not have a ticket"])],
     ids=["not yet", "too long"],
 )
-def test_a_pod_that_prefers_a_ticket_waits_as_long_as_it_says(wait: str, told: list[str]) -> None:
+def test_a_pod_that_prefers_a_ticket_waits_as_long_as_it_says(wait: str, stated: list[str]) -> None:
     """And a moment longer, in which its gate is taken away."""
     story = Story(at_rest.NobodyWaitsForWhatIsFree())
     asks = {"korder.dev/order": "none", "korder.dev/fallback-after": wait}
@@ -183,7 +183,7 @@ def test_a_pod_that_prefers_a_ticket_waits_as_long_as_it_says(wait: str, told: l
     story.tell(a_node("node-1"), pod(**asks).but(made))
     story.wait(100)
     story.rest()
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_a_pod_that_is_too_large_waits() -> None:

@@ -96,14 +96,14 @@ def vanishing(seed: int) -> Setup:
     """A pod that has a ticket goes while both replicas are down."""
     rng = random.Random(seed)
     begins = rng.uniform(30, 40)
-    deeds = [
+    actions = [
         (0.0, AddNode("node-0", {"cpu": "4", "memory": "8Gi"})),
         (5.0, Apply(_order(1, "OnClaim"))),
         (20.0, Apply(objects.pod("claim", "default", ASKING))),
         *((begins, Crash(name, 15.0)) for name in scenario_setup.REPLICAS),
         (begins + rng.uniform(0, 5), Delete("v1", "Pod", "claim", "default")),
     ]
-    script = [Step(*each) for each in deeds]
+    script = [Step(*each) for each in actions]
     return replace(scenario_setup.played(seed, in_order(script), 150.0), settle=SETTLE)
 
 
@@ -126,14 +126,14 @@ def succeeding(seed: int) -> Setup:
     rng = random.Random(seed)
     order = _order(1, "Never")
     order["spec"]["template"]["spec"]["afterUse"] = "Reserve"
-    deeds = [
+    actions = [
         (0.0, AddNode("node-0", {"cpu": "1", "memory": "2Gi"})),
         (5.0, Apply(order)),
         (20.0, Apply(objects.pod("claim", "default", ASKING))),
         *((21.0, Crash(name, 3.0)) for name in scenario_setup.REPLICAS),
         (rng.uniform(30, 45), Delete("v1", "Pod", "claim", "default")),
     ]
-    script = [Step(*each) for each in deeds]
+    script = [Step(*each) for each in actions]
     run = scenario_setup.played(seed, in_order(script), 60.0)
     return replace(run, luck=_HeldUp(), settle=SETTLE)
 

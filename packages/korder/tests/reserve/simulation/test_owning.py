@@ -25,11 +25,13 @@ SHARED: JSON = {"spec": {"allocateOnce": False}}
     ],
     ids=" ".join,
 )
-def test_phases_follow_each_other_as_they_should(phases: tuple[str, ...], told: list[str]) -> None:
+def test_phases_follow_each_other_as_they_should(
+    phases: tuple[str, ...], stated: list[str]
+) -> None:
     story = Story(owners.PhasesInOrder())
     for phase in phases:
         story.tell(ticket(phase), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_a_pod_has_one_ticket_at_a_time() -> None:
@@ -60,11 +62,11 @@ def test_a_claim_does_not_go_over_from_pod_to_pod() -> None:
     [(["500m", "500m"], []), (["500m", "600m"], ["its pods take more cpu than it has"])],
     ids=["as much as there is", "more than there is"],
 )
-def test_pods_that_share_a_ticket_fit_into_it(cpus: list[str], told: list[str]) -> None:
+def test_pods_that_share_a_ticket_fit_into_it(cpus: list[str], stated: list[str]) -> None:
     story = Story(owners.OneOwner())
     shares: list[JSON] = [telling.share(f"p{n}", cpu) for n, cpu in enumerate(cpus)]
     story.tell(reserved(sharedBy=shares).but(SHARED), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -76,12 +78,12 @@ def test_pods_that_share_a_ticket_fit_into_it(cpus: list[str], told: list[str]) 
     ],
     ids=["it runs", "it has ended", "it was never bound"],
 )
-def test_a_ticket_stays_with_a_pod_that_lives(after: telling.PodBuilder, told: list[str]) -> None:
+def test_a_ticket_stays_with_a_pod_that_lives(after: telling.PodBuilder, stated: list[str]) -> None:
     story = Story(owners.OwnersStay())
     story.tell(claimed(), let_go(), after)
     story.wait(60)
     story.tell(reserved(), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_a_scale_down_takes_no_claimed_ticket() -> None:
@@ -104,12 +106,12 @@ def test_a_scale_down_takes_no_claimed_ticket() -> None:
     ids=["it is named", "another one is", "nobody is"],
 )
 def test_a_pod_goes_only_with_a_ticket_that_names_it(
-    owner: telling.Builder[telling.Ticket], told: list[str]
+    owner: telling.Builder[telling.Ticket], stated: list[str]
 ) -> None:
     story = Story(owners.OnlyTheNamedGo())
     story.tell(owner, pod())
     story.tell(let_go(), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_who_writes_the_annotation_himself_is_not_judged() -> None:

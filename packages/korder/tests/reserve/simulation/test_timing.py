@@ -26,13 +26,13 @@ HERE = Builder(NAMESPACES, {"metadata": {"name": "default"}})
     ],
     ids=["early", "in time", "a second late", "two seconds late"],
 )
-def test_a_ticket_expires_at_its_time(after: float, told: list[str]) -> None:
+def test_a_ticket_expires_at_its_time(after: float, stated: list[str]) -> None:
     """S2, D24."""
     story = Story(deadlines.TicketsExpire())
     story.tell(reserved(expirationTime=MINUTE))
     story.wait(after)
     story.tell(ticket("Expired", expirationTime=MINUTE), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_a_claimed_ticket_outlives_its_time() -> None:
@@ -53,7 +53,7 @@ def test_a_claimed_ticket_outlives_its_time() -> None:
     ids=["early", "in time", "late"],
 )
 def test_a_ticket_that_has_ended_goes_when_its_time_to_live_is_over(
-    after: float, told: list[str]
+    after: float, stated: list[str]
 ) -> None:
     """S2, D25."""
     story = Story(deadlines.TicketsGo())
@@ -62,7 +62,7 @@ def test_a_ticket_that_has_ended_goes_when_its_time_to_live_is_over(
     story.tell(HERE, ended)
     story.wait(after)
     story.tell(ended.deleted_at(story.now), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_ticket_that_has_ended_goes_when_its_time_to_live_is_over(
     ids=["of a node", "of a node's window", "of a number"],
 )
 def test_a_standing_ticket_that_has_ended_makes_way_for_the_next_one_of_its_node(
-    daemons: bool, annotations: dict[str, str], told: list[str]
+    daemons: bool, annotations: dict[str, str], stated: list[str]
 ) -> None:
     """Design 4.1: it is named after the node."""
     story = Story(deadlines.TicketsGo())
@@ -85,7 +85,7 @@ def test_a_standing_ticket_that_has_ended_makes_way_for_the_next_one_of_its_node
     story.tell(HERE, telling.order(daemonSet=daemons), ended)
     story.wait(20.0)
     story.tell(ended.deleted_at(story.now), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_a_standing_ticket_that_has_ended_makes_way_for_the_next_one_of_its_node
     ],
     ids=["stands", "moves"],
 )
-def test_the_end_of_a_ticket_is_dated_once(later: str, told: list[str]) -> None:
+def test_the_end_of_a_ticket_is_dated_once(later: str, stated: list[str]) -> None:
     story = Story(deadlines.EndsAreDated())
     story.tell(ticket("Expired", finishedTime="2026-01-01T00:00:00Z"), by=WE)
     story.tell(ticket("Expired", finishedTime=later), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_the_end_of_a_ticket_is_dated_once(later: str, told: list[str]) -> None:
     ],
     ids=["true", "too long", "another beginning"],
 )
-def test_the_clock_of_a_ticket_is_true(begins: str, ends: str | None, told: list[str]) -> None:
+def test_the_clock_of_a_ticket_is_true(begins: str, ends: str | None, stated: list[str]) -> None:
     """Rule 1."""
     story = Story(deadlines.ClocksAreTrue())
     story.tell(reserved(activationTime=begins, expirationTime=ends), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_clock_of_a_ticket_is_true(begins: str, ends: str | None, told: list
     ids=["renewed by its order", "without a rule"],
 )
 def test_a_ticket_that_waited_for_room_during_its_first_term_may_begin_with_the_next(
-    annotations: dict[str, str], told: list[str]
+    annotations: dict[str, str], stated: list[str]
 ) -> None:
     story = Story(deadlines.ClocksAreTrue())
     fired = {SCHEDULED_TIME_ANNOTATION: "2026-01-01T00:00:00Z", **annotations}
@@ -140,7 +140,7 @@ def test_a_ticket_that_waited_for_room_during_its_first_term_may_begin_with_the_
     story.wait(60.0)
     later = ordered("t", "Pending", activationTime=MINUTE)
     story.tell(later.annotated(fired), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -153,14 +153,14 @@ def test_a_ticket_that_waited_for_room_during_its_first_term_may_begin_with_the_
     ids=["early", "in time", "late"],
 )
 def test_the_room_of_a_ticket_for_later_is_asked_for_at_its_start(
-    after: float, told: list[str]
+    after: float, stated: list[str]
 ) -> None:
     """S3."""
     story = Story(deadlines.StartsAreKept())
     story.tell(ticket("Pending").but({"spec": {"startTime": MINUTE}}))
     story.wait(after)
     story.tell(guardian(), by=WE)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def scheduled(**strategy: JSON) -> Builder[telling.Order]:
@@ -177,7 +177,7 @@ def scheduled(**strategy: JSON) -> Builder[telling.Order]:
     ],
     ids=["early", "in time", "late"],
 )
-def test_a_firing_makes_tickets_in_its_second(after: float, told: list[str]) -> None:
+def test_a_firing_makes_tickets_in_its_second(after: float, stated: list[str]) -> None:
     """S28."""
     story = Story(deadlines.FiringsAreKept())
     story.tell(scheduled())
@@ -185,7 +185,7 @@ def test_a_firing_makes_tickets_in_its_second(after: float, told: list[str]) -> 
     firing = {SCHEDULED_TIME_ANNOTATION: "2026-01-01T00:05:00Z"}
     story.tell(ordered("o-1").annotated(firing), by=WE)
     story.wait(10)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 @pytest.mark.parametrize(
@@ -194,14 +194,14 @@ def test_a_firing_makes_tickets_in_its_second(after: float, told: list[str]) -> 
     ids=["after the firing", "before it"],
 )
 def test_a_quota_that_is_gone_since_may_have_been_full_at_a_firing(
-    lifted: float, told: list[str]
+    lifted: float, stated: list[str]
 ) -> None:
     story = Story(deadlines.FiringsAreKept())
     story.tell(scheduled(), a_quota("q", tickets="0"))
     story.wait(lifted)
     story.lose(a_quota("q"))
     story.wait(10)
-    assert story.broken == told
+    assert story.broken == stated
 
 
 def test_a_paused_order_does_not_fire() -> None:

@@ -88,8 +88,8 @@ def test_a_limit_that_falls_is_nobodys_charge() -> None:
 )
 def test_what_is_told_is_what_is_there(there: Builder[object], used: dict[str, str]) -> None:
     memory = {"700m": "512Mi", "1": "1Gi"}.get(used.get("reserved_cpu", ""))
-    told = {**used, **({"reserved_memory": memory} if memory else {})}
-    for amounts, is_right in ((told, True), ({**told, "reserved_cpu": "1001m"}, False)):
+    stated = {**used, **({"reserved_memory": memory} if memory else {})}
+    for amounts, is_right in ((stated, True), ({**stated, "reserved_cpu": "1001m"}, False)):
         story = Story(ledgers.UsedIsCounted())
         story.tell(there, telling(a_quota("q"), **amounts))
         story.wait(60)
@@ -150,14 +150,14 @@ def test_an_entry_ends_at_its_time() -> None:
         pytest.param("500m", "half,own", [], id="the strictest"),
     ],
 )
-def test_limits_are_exact(told: str, window: str, broken: list[str]) -> None:
+def test_limits_are_exact(stated: str, window: str, broken: list[str]) -> None:
     windows: JSON = [
         {"name": "half", "schedule": "0 1 * * *", "multiplier": "0.5"},
         {"name": "own", "schedule": "0 2 * * *", "hard": {"reserved.cpu": "500m"}},
     ]
     quota = a_quota("q", reserved_cpu="1.75").but({"spec": {"timeWindows": windows}})
     story = Story(quota_windows.LimitsAreExact())
-    said = telling(quota, {"reserved.cpu": told})
+    said = telling(quota, {"reserved.cpu": stated})
     story.tell(said.but({"status": {"activeTimeWindow": window}}), by=WE)
     assert story.broken == broken
 

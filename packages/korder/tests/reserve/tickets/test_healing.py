@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from tests.reserve.scene import Scene, scene
-from tests.reserve.tickets.words import RESERVED, a_sized_ticket, reason_is, told
+from tests.reserve.tickets.words import RESERVED, a_sized_ticket, reason_is, stated
 
 from korder.api.reserve import TICKETS, Reason, Ticket, TicketPhase
 from korder.reserve.tickets.controller import Tickets
@@ -61,7 +61,7 @@ async def test_a_lost_guardian_is_told_of_and_replaced_while_the_clock_goes_on_s
             assert after.status.expiration_time == before[name].status.expiration_time
             healed = await guardian_of(cluster, after)
             assert healed.metadata.uid != pods[name].metadata.uid
-            assert expected[name] in await told(cluster, name)
+            assert expected[name] in await stated(cluster, name)
         assert len(await cluster.guardians()) == len(names)
 
 
@@ -124,8 +124,8 @@ async def test_guardians_of_a_lost_node_come_back_elsewhere_or_are_lost_if_pinne
         lost = await cluster.until(TICKETS, "pinned", lambda t: t.status.reason == Reason.LOST)
         assert lost.status.phase is TicketPhase.PENDING
         await cluster.pass_time(2)
-        assert "NodeLost" in await told(cluster, "free")
-        assert "Lost" in await told(cluster, "pinned")
+        assert "NodeLost" in await stated(cluster, "free")
+        assert "Lost" in await stated(cluster, "pinned")
         cluster.add_node("node-1")
         back = await cluster.until(TICKETS, "pinned", RESERVED)
         assert back.status.node_name == "node-1"
@@ -200,7 +200,7 @@ async def test_a_refused_guardian_is_told_of_tried_again_and_costs_no_time_s9(
             assert ticket.status.phase is TicketPhase.PENDING
             assert said in ticket.status.message
             assert {c.status for c in ticket.status.conditions} == {"False"}
-            assert await told(cluster, name) == ["GuardianRefused"]
+            assert await stated(cluster, name) == ["GuardianRefused"]
         await cluster.pass_time(60)
         await a_class(cluster, "missing", 7)
         await cluster.client.delete(quotas.kind, Key("default", "q"))

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from tests.reserve.scene import Scene, scene
-from tests.reserve.tickets.words import EXPIRED, RESERVED, Counted, a_sized_ticket, told
+from tests.reserve.tickets.words import EXPIRED, RESERVED, Counted, a_sized_ticket, stated
 
 from korder.api.reserve import (
     GUARDIAN_LABEL,
@@ -57,7 +57,7 @@ async def test_tickets_are_reserved_only_when_their_guardians_are_bound_s1(clock
             assert {f"default/{pod.metadata.name}": pod.spec.node_name for pod in pods} == {
                 t.status.guardian_pod: t.status.node_name for t in await cluster.all(TICKETS)
             }
-        assert await told(cluster, left) == ["Created", "Unschedulable", "Reserved"]
+        assert await stated(cluster, left) == ["Created", "Unschedulable", "Reserved"]
 
 
 async def test_a_guardian_that_waits_for_capacity_is_visible_to_autoscalers(clock: Clock) -> None:
@@ -110,7 +110,7 @@ async def test_unclaimed_tickets_expire_on_time_and_go_also_over_restarts_s2(clo
         assert timedelta() <= clock.now() - ended.status.finished_time - 5 * SECOND <= SECOND
         await cluster.pass_time(60)
         assert await status_of(cluster, "kept") == (TicketPhase.EXPIRED, Reason.EXPIRED)
-        assert await told(cluster, "later") == ["Created", "Reserved", "Expired", "Deleted"]
+        assert await stated(cluster, "later") == ["Created", "Reserved", "Expired", "Deleted"]
 
 
 async def test_becoming_reserved_costs_one_guardian_and_one_status(clock: Clock) -> None:
@@ -217,8 +217,8 @@ async def test_an_edit_moves_the_end_and_a_standing_ticket_is_renewed_in_place(
         assert renewed.status.expiration_time == began["standing"] + timedelta(seconds=60)
         (left,) = await cluster.guardians()
         assert left.metadata.uid in guardians
-        assert "Renewed" in await told(cluster, "standing")
-        assert "Rescheduled" in await told(cluster, "longer")
+        assert "Renewed" in await stated(cluster, "standing")
+        assert "Rescheduled" in await stated(cluster, "longer")
 
 
 @pytest.mark.parametrize("cut", ["-", "."])
@@ -230,4 +230,4 @@ async def test_what_happens_to_a_ticket_with_a_long_name_is_told_s39(
         name = cut.join(("t" * 62, "t" * 62, "t" * 62, "t" * 10, "t" * 20))
         await cluster.put(a_ticket(name))
         await cluster.until(TICKETS, name, RESERVED)
-        assert await told(cluster, name) == ["Created", "Reserved"]
+        assert await stated(cluster, name) == ["Created", "Reserved"]

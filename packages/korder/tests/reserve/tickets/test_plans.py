@@ -23,7 +23,7 @@ from korder.reserve.tickets import (
     state as ticket_state,
 )
 from korder.reserve.tickets.guardian import Options, Place
-from korder.reserve.tickets.snapshot import FORCE_AFTER, Picture
+from korder.reserve.tickets.snapshot import FORCE_AFTER, Snapshot
 from korder.testing.builders import a_ticket
 from kubeloop.objects import codec, instant, quantity
 from kubeloop.objects.core import PODS, Node, Pod
@@ -59,14 +59,14 @@ def a_guardian(name: str = "g", node: str = "n1", place: Place = guardian.ANYWHE
     return built.on(node) if node else built
 
 
-def picture(built: Builder[Ticket], *guardians: Builder[Pod], **more: Any) -> Picture:
+def snapshot(built: Builder[Ticket], *guardians: Builder[Pod], **more: Any) -> Snapshot:
     found = tuple(each.build() for each in guardians)
     facts = {"nodes": {"n1": N1}, "free_name": "free", **more}
-    return Picture(built.build(), Options(nominate=True), found, **facts)
+    return Snapshot(built.build(), Options(nominate=True), found, **facts)
 
 
 def decide(built: Builder[Ticket], *guardians: Builder[Pod], **more: Any) -> Plan:
-    return ticket_plan.plan(picture(built, *guardians, **more), NOW)
+    return ticket_plan.plan(snapshot(built, *guardians, **more), NOW)
 
 
 def steps(plan: Plan) -> list[Any]:
@@ -98,8 +98,8 @@ def test_a_bound_guardian_makes_the_ticket_reserved_and_starts_its_clock_rule_1(
     assert status["phase"] == "Reserved"
     assert status["nodeName"] == "n1"
     assert status["activationTime"] == instant.render(NOW)
-    assert plan.wake_at == NOW + timedelta(hours=1)
-    assert [notice.reason for notice in plan.notices] == ["Reserved"]
+    assert plan.requeue_at == NOW + timedelta(hours=1)
+    assert [emit.reason for emit in plan.emits] == ["Reserved"]
 
 
 @pytest.mark.parametrize("cpu", ["0", "0.5m", "1500u"])
@@ -125,10 +125,10 @@ def test_a_guardian_of_another_size_than_it_was_made_stays_for_a_while_and_is_to
         assert status["message"].startswith(
             "the guardian was changed on its way in or later: it holds cpu 150m instead of 100m"
         )
-        told = ticket.but({"status": status})
-        assert decide(told, changed).stages == ()
-        assert decide(told, changed).wake_at == NOW + timedelta(minutes=1)
-        later = ticket_plan.plan(picture(told, changed), NOW + timedelta(minutes=1))
+        stated = ticket.but({"status": status})
+        assert decide(stated, changed).stages == ()
+        assert decide(stated, changed).requeue_at == NOW + timedelta(minutes=1)
+        later = ticket_plan.plan(snapshot(stated, changed), NOW + timedelta(minutes=1))
         (step,) = steps(later)
         assert isinstance(step, Delete)
 
@@ -136,7 +136,7 @@ def test_a_guardian_of_another_size_than_it_was_made_stays_for_a_while_and_is_to
 def test_a_reserved_ticket_is_looked_at_again_when_it_expires() -> None:
     first = status_in(decide(reserved(), a_guardian()))
     plan = decide(reserved(**first), a_guardian())
-    assert plan == Plan().wake(NOW + timedelta(minutes=59))
+    assert plan == Plan().requeue(NOW + timedelta(minutes=59))
 
 
 def test_at_the_end_the_status_goes_first_and_then_the_guardian() -> None:
@@ -148,7 +148,7 @@ def test_at_the_end_the_status_goes_first_and_then_the_guardian() -> None:
     assert isinstance(step, Delete)
     assert step.uid == "uid-of-g"
     removal = decide(over)
-    assert removal == Plan().wake(NOW + timedelta(hours=1))
+    assert removal == Plan().requeue(NOW + timedelta(hours=1))
 
 
 def test_the_time_to_live_counts_from_the_end_and_not_from_now() -> None:
@@ -168,7 +168,7 @@ def test_a_start_that_is_put_off_gives_the_room_back_and_says_so_first() -> None
     plan = decide(off, a_guardian())
     status = status_in(plan)
     assert (status["phase"], status["reason"]) == ("Pending", Reason.SCHEDULED)
-    assert plan.wake_at == later
+    assert plan.requeue_at == later
     (step,) = steps(decide(off.but({"status": status}), a_guardian()))
     assert isinstance(step, Delete)
 
@@ -238,7 +238,7 @@ def test_only_a_hand_over_to_a_namespace_that_stays_comes_to_its_end_first(
 
 def test_a_guardian_that_does_not_go_is_removed_by_force_after_a_while() -> None:
     ended = a_known_ticket("Released", finishedTime=instant.render(NOW))
-    assert decide(ended, a_guardian().deleted_at(NOW)) == Plan().wake(NOW + FORCE_AFTER)
+    assert decide(ended, a_guardian().deleted_at(NOW)) == Plan().requeue(NOW + FORCE_AFTER)
     (step,) = steps(decide(ended, a_guardian().deleted_at(NOW - FORCE_AFTER)))
     assert isinstance(step, Delete)
     assert step.grace_seconds == 0
@@ -280,7 +280,7 @@ def test_a_ticket_that_lost_its_guardian_says_why_and_gets_another_s8(
     assert (status["phase"], status["nodeName"]) == ("Pending", None)
     assert status["reason"] == (Reason.LOST if pinned else reason)
     assert "activationTime" not in status
-    assert plan.wake_at == NOW + timedelta(minutes=59)
+    assert plan.requeue_at == NOW + timedelta(minutes=59)
     after = steps(decide(held.but({"status": status}), *guardians, **facts))
     assert [type(step) for step in after][-1] is Create
 
@@ -325,13 +325,13 @@ def test_a_scheduler_that_says_nothing_is_named_after_a_minute() -> None:
     waiting = a_guardian(node="").but(made)
     mark: JSON = guardian.fingerprint(lonely.build(), ticket_state.held(lonely.build()))
     waiting = waiting.but({"metadata": {"annotations": {GUARDIAN_HASH_ANNOTATION: mark}}})
-    assert decide(lonely, waiting) == Plan().wake(NOW + timedelta(seconds=30))
-    later = ticket_plan.plan(picture(lonely, waiting), NOW + timedelta(seconds=30))
+    assert decide(lonely, waiting) == Plan().requeue(NOW + timedelta(seconds=30))
+    later = ticket_plan.plan(snapshot(lonely, waiting), NOW + timedelta(seconds=30))
     status = status_in(later)
     assert status["reason"] == Reason.UNSCHEDULABLE
     assert status["message"] == "scheduler nobody has said nothing about g"
-    told = lonely.but({"status": status})
-    assert ticket_plan.plan(picture(told, waiting), NOW + timedelta(minutes=9)) == NOTHING
+    stated = lonely.but({"status": status})
+    assert ticket_plan.plan(snapshot(stated, waiting), NOW + timedelta(minutes=9)) == NOTHING
 
 
 def test_a_scheduling_field_that_is_edited_reaches_a_guardian_that_waits() -> None:
@@ -416,7 +416,7 @@ def test_the_returning_guardian_waits_nominated_behind_its_gate_until_the_pod_is
     assert isinstance(named, Patch)
     assert named.body == {"status": {"nominatedNodeName": "n1"}}
     nominated = gated.but({"status": {"nominatedNodeName": "n1"}})
-    assert used(mine, leaving, nominated) == Plan().wake(NOW + timedelta(minutes=59))
+    assert used(mine, leaving, nominated) == Plan().requeue(NOW + timedelta(minutes=59))
     back = mine.but({"status": status_in(used(mine, None, nominated))})
     (opened,) = steps(used(back, None, nominated))
     assert isinstance(opened, Patch)
@@ -429,14 +429,14 @@ def test_where_nominating_is_switched_off_the_returning_guardian_only_waits() ->
     leaving = {"uid-of-p": user().deleted_at(NOW).build()}
     gated = a_guardian("g", "", Place("n1", gated=True)).build()
     mine = claimed(afterUse="Reserve").build()
-    quiet = Picture(mine, Options(nominate=False), (gated,), leaving, {"n1": N1}, "free")
+    quiet = Snapshot(mine, Options(nominate=False), (gated,), leaving, {"n1": N1}, "free")
     assert not ticket_plan.plan(quiet, NOW).stages
 
 
 def test_nothing_is_nominated_while_a_hand_over_is_under_way_on_the_node() -> None:
     facts: dict[str, Any] = {"users": {"uid-of-p": user().deleted_at(NOW).build()}}
     plan = decide(claimed(afterUse="Reserve"), node_is_busy=True, **facts)
-    assert plan == Plan().wake(NOW + timedelta(seconds=1))
+    assert plan == Plan().requeue(NOW + timedelta(seconds=1))
 
 
 @pytest.mark.parametrize("others", ["node_is_busy", "node_is_awaited"])
@@ -447,7 +447,7 @@ def test_a_guardian_of_another_size_stands_until_its_successor_can_be_promised_t
     grown = a_known_ticket("Pending", reason=Reason.RETURNING, nodeName="n1")
     half = guardian.body(grown.build(), "g", Options(), {"cpu": quantity.parse("50m")}, Place("n1"))
     small = PodBuilder(PODS, half).stored("uid-of-g", 3).on("n1")
-    assert decide(grown, small, **{others: True}) == Plan().wake(NOW + timedelta(seconds=1))
+    assert decide(grown, small, **{others: True}) == Plan().requeue(NOW + timedelta(seconds=1))
     (made,) = steps(decide(grown, small))
     assert isinstance(made, Create)
     promised: JSON = {"status": {"nominatedNodeName": "n1"}}
@@ -473,9 +473,9 @@ def test_refusals_are_said_once_and_tried_again_ever_later_s9() -> None:
     for _ in range(9):
         plan = ticket_plan.refused(ticket.build(), "no quota", at)
         assert not plan.stages
-        assert plan.wake_at is not None
-        pauses.append((plan.wake_at - at).total_seconds())
-        at = plan.wake_at
+        assert plan.requeue_at is not None
+        pauses.append((plan.requeue_at - at).total_seconds())
+        at = plan.requeue_at
     assert pauses == [1, 1, 2, 4, 8, 16, 32, 60, 60]
 
 
@@ -509,8 +509,8 @@ def test_a_shared_ticket_whose_start_is_put_off_stays_where_its_pods_are() -> No
 def test_a_refused_second_guardian_does_not_cost_a_ticket_its_phase() -> None:
     plan = ticket_plan.refused(reserved().build(), "no quota", NOW)
     assert not plan.stages
-    assert [notice.reason for notice in plan.notices] == [Reason.GUARDIAN_REFUSED]
-    assert plan.wake_at is not None
+    assert [emit.reason for emit in plan.emits] == [Reason.GUARDIAN_REFUSED]
+    assert plan.requeue_at is not None
 
 
 def test_a_later_name_for_reserved_is_understood() -> None:
@@ -545,9 +545,9 @@ def test_in_its_lead_time_a_ticket_says_that_its_guardian_holds_the_room() -> No
     assert "nodeName" not in status
     assert judged(status, "Ready") == ("False", "Scheduled", said)
     assert judged(status, "GuardianReady") == ("True", "Held", said)
-    assert plan.wake_at == OPENS
+    assert plan.requeue_at == OPENS
     again = decide(in_lead_time(**status), a_guardian())
-    assert (steps(again), again.wake_at) == ([], OPENS)
+    assert (steps(again), again.requeue_at) == ([], OPENS)
 
 
 def test_a_guardian_that_has_no_place_in_the_lead_time_is_reported() -> None:
@@ -596,5 +596,5 @@ def test_a_refused_guardian_of_a_ticket_that_returns_is_looked_at_again_soon_whi
     )
     back = a_known_ticket("Pending", reason="Returning", nodeName="n1")
     plan = decide(back, refused, has_room=lambda _: True)
-    assert (plan.stages, plan.wake_at) == ((), NOW + guardian_replacement.PATIENCE)
+    assert (plan.stages, plan.requeue_at) == ((), NOW + guardian_replacement.PATIENCE)
     assert status_in(decide(back, refused))["reason"] == "Lost"

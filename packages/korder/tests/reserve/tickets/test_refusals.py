@@ -5,7 +5,7 @@ import random
 
 from tests.reserve.fussy import FussyWire
 from tests.reserve.scene import define, scene
-from tests.reserve.tickets.words import RESERVED, reason_is, told
+from tests.reserve.tickets.words import RESERVED, reason_is, stated
 
 from korder.api.reserve import TICKETS, Reason
 from korder.reserve.tickets.controller import Tickets
@@ -72,6 +72,6 @@ async def test_a_policy_that_cannot_be_asked_is_told_and_a_guardian_comes_when_i
         await cluster.put(a_ticket("t"))
         refused = await cluster.until(TICKETS, "t", reason_is(Reason.GUARDIAN_REFUSED))
         assert 'failed calling webhook "policy.example.com"' in refused.status.message
-        assert await told(cluster, "t") == ["GuardianRefused"]
+        assert await stated(cluster, "t") == ["GuardianRefused"]
         await cluster.client.delete(hooks.kind, Key("", "h"))
         await cluster.until(TICKETS, "t", RESERVED)

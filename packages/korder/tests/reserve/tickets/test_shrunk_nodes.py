@@ -42,11 +42,11 @@ async def test_ticket_and_pod_say_that_the_node_is_too_small_until_it_is_not(
         assert len(await cluster.guardians()) == 1, "the guardian stays"
 
         await cluster.put(asking("web").requesting(cpu="4"))
-        await cluster.until(PODS, "web", lambda pod: claim_patches.told(pod) is not None)
-        told = claim_patches.told(await cluster.get(PODS, "web"))
-        assert told is not None
-        assert told.reason == ClaimReason.NONE_FITS
-        assert "needs cpu, of which the pods on its node request more than it has" in told.message
+        await cluster.until(PODS, "web", lambda pod: claim_patches.stated(pod) is not None)
+        stated = claim_patches.stated(await cluster.get(PODS, "web"))
+        assert stated is not None
+        assert stated.reason == ClaimReason.NONE_FITS
+        assert "needs cpu, of which the pods on its node request more than it has" in stated.message
 
         await resize(cluster, "4")
         await bound(cluster, "web")

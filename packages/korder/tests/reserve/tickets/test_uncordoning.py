@@ -109,7 +109,7 @@ async def test_only_a_cordon_that_ends_wakes_those_who_were_kept_out(clock: Cloc
         for name in ("t", "plain"):
             await is_kept_out(cluster, name)
         await cluster.pass_time(100)
-        before = counted.turns()
+        before = counted.locks()
         beat: JSON = {
             "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Beat"}]}
         }
@@ -121,7 +121,7 @@ async def test_only_a_cordon_that_ends_wakes_those_who_were_kept_out(clock: Cloc
         for closed in (True, False):
             await cordon(cluster, "node-1", closed)
             await cluster.pass_time(5)
-        assert counted.turns() == before
+        assert counted.locks() == before
 
 
 def open_node(name: str) -> bool:
@@ -167,7 +167,7 @@ def test_a_second_guardian_that_came_to_a_cordoned_node_too_is_not_made_again_at
         plan = decide(reserved(**said), a_guardian(), astray, nodes=closed)
         assert [type(step) for step in steps(plan)] == ([Delete, Create] if moves else [])
         if not moves:
-            assert plan.wake_at == NOW + timedelta(seconds=50)
+            assert plan.requeue_at == NOW + timedelta(seconds=50)
 
 
 def test_a_ticket_that_is_being_deleted_takes_nothing_back() -> None:

@@ -13,7 +13,7 @@ from tests.reserve.tickets.words import (
     a_sized_ticket,
     begin_claim,
     claim,
-    told,
+    stated,
     write_status,
 )
 
@@ -66,7 +66,7 @@ async def test_a_ticket_is_released_when_its_pod_has_ended_s16(clock: Clock) -> 
             ended = await cluster.until(TICKETS, name, RELEASED)
             assert ended.status.finished_time is not None
             assert ended.status.claimed_by is not None
-            assert "Released" in await told(cluster, name)
+            assert "Released" in await stated(cluster, name)
 
 
 async def test_a_pod_of_the_same_name_is_not_the_one_that_claimed_s16(clock: Clock) -> None:
@@ -116,7 +116,7 @@ async def test_a_ticket_takes_its_room_back_although_others_wait_for_it_rule_10(
         assert back.status.node_name == user.spec.node_name
         assert back.status.expiration_time == held.status.expiration_time
         assert back.status.claimed_by is None
-        assert "Returning" in await told(cluster, "t")
+        assert "Returning" in await stated(cluster, "t")
         rivals = [await cluster.get(PODS, f"rival-{n}") for n in range(4)]
         assert [rival.spec.node_name for rival in rivals if rival is not None] == [""] * 4
 
@@ -134,7 +134,7 @@ async def test_a_pod_that_takes_long_to_go_does_not_cost_its_ticket_the_room_rul
         await cluster.edit(PODS, "user", {"metadata": {"finalizers": None}})
         back = await cluster.until(TICKETS, "t", RESERVED)
         assert back.status.node_name == user.spec.node_name
-        assert "Lost" not in await told(cluster, "t")
+        assert "Lost" not in await stated(cluster, "t")
 
 
 async def test_a_promise_of_room_ends_with_the_time_of_its_ticket_rule_3(clock: Clock) -> None:
@@ -191,7 +191,7 @@ async def test_two_pods_that_leave_one_full_node_both_leave_their_room_to_their_
             await cluster.edit(PODS, f"user-{name}", {"metadata": {"finalizers": None}})
             back = await cluster.until(TICKETS, name, RESERVED)
             assert back.status.node_name == "node-1"
-            assert "Lost" not in await told(cluster, name)
+            assert "Lost" not in await stated(cluster, name)
 
 
 async def test_a_pod_that_ends_leaves_its_room_to_its_ticket_while_another_one_leaves(
@@ -210,7 +210,7 @@ async def test_a_pod_that_ends_leaves_its_room_to_its_ticket_while_another_one_l
         await end(cluster, users["b"], "Succeeded")
         back = await cluster.until(TICKETS, "b", RESERVED)
         assert back.status.node_name == "node-1"
-        assert "Lost" not in await told(cluster, "b")
+        assert "Lost" not in await stated(cluster, "b")
         await cluster.until(PODS, "korder-guardian-a", is_promised_room)
 
 
@@ -235,9 +235,9 @@ async def test_a_new_scheduler_is_told_which_room_a_ticket_takes_back_rule_10(cl
 
 
 def has_told(scheduler: str, guardian: Pod) -> bool:
-    told = core.reported(guardian.status.conditions, "korder.dev/RoomPromised")
+    stated = core.reported(guardian.status.conditions, "korder.dev/RoomPromised")
     words = f"Room on node node-1 is kept for this guardian. Scheduler {scheduler} knows."
-    return told is not None and told.message == words
+    return stated is not None and stated.message == words
 
 
 async def share(cluster: Scene, name: str, pod: str, cpu: str) -> Pod:
@@ -315,7 +315,7 @@ async def test_a_share_comes_back_while_another_pod_takes_long_to_go_rule_10(clo
         await cluster.edit(PODS, "user", {"metadata": {"finalizers": None}})
         back = await cluster.until(TICKETS, "other", RESERVED)
         assert back.status.node_name == "node-1"
-        assert "Lost" not in await told(cluster, "other")
+        assert "Lost" not in await stated(cluster, "other")
         await cluster.edit(PODS, "slow", {"metadata": {"finalizers": None}})
         await cluster.until(TICKETS, "t", lambda t: RESERVED(t) and not t.status.shared_by)
         rival = await cluster.get(PODS, "rival")
@@ -369,7 +369,7 @@ async def test_a_deleted_ticket_takes_its_guardian_along_but_not_its_pod(clock: 
             await cluster.gone(TICKETS, name)
         pods = {pod.metadata.name for pod in await cluster.all(PODS, "default")}
         assert pods == {"user-of-used", "korder-guardian-claiming"}
-        assert (await told(cluster, "held"))[-1] == "Deleted"
+        assert (await stated(cluster, "held"))[-1] == "Deleted"
 
         # Rule 2: what is being handed over waits for the end of that, and is then judged.
         waiting = await cluster.get(TICKETS, "claiming")

@@ -74,7 +74,7 @@ async def begin_claim(cluster: Scene, name: str) -> None:
     await write_status(cluster, name, {"phase": "Claiming", "claimDeadline": deadline})
 
 
-async def told(cluster: Scene, name: str) -> list[str]:
+async def stated(cluster: Scene, name: str) -> list[str]:
     """The reasons of the Events about a ticket, oldest first."""
     await cluster.pass_time(1)
     events = [event for event in await cluster.all(EVENTS) if event.regarding.name == name]
@@ -91,7 +91,7 @@ class Counted:
         self.managers.append(manager)
         return Tickets(manager)
 
-    def turns(self) -> int:
+    def locks(self) -> int:
         """How many turns were taken."""
         lines = [
             line

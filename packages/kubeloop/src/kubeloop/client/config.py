@@ -165,7 +165,7 @@ class _Plugin(Base):
     provide_cluster_info: bool = False
 
 
-_TOLD = (
+_REPORTED = (
     "server",
     "tls-server-name",
     "insecure-skip-tls-verify",
@@ -273,17 +273,17 @@ def _plugin(chosen: Chosen) -> Plugin | None:
         env={variable.name: variable.value for variable in said.env},
         install_hint=said.install_hint,
         interactive_mode=said.interactive_mode,
-        cluster=_told_to_plugin(chosen.cluster) if said.provide_cluster_info else None,
+        cluster=_passed_to_plugin(chosen.cluster) if said.provide_cluster_info else None,
     )
 
 
-def _told_to_plugin(cluster: Fields) -> JSON:
+def _passed_to_plugin(cluster: Fields) -> JSON:
     """Describes the cluster to a plugin that asks: authority as data, settings of its own from the extensions."""
-    told: Fields = {name: cluster[name] for name in _TOLD if cluster.get(name)}
-    if not told.get("certificate-authority-data") and cluster.get("certificate-authority"):
+    stated: Fields = {name: cluster[name] for name in _REPORTED if cluster.get(name)}
+    if not stated.get("certificate-authority-data") and cluster.get("certificate-authority"):
         authority = Path(cast("str", cluster["certificate-authority"]))
-        told["certificate-authority-data"] = base64.b64encode(authority.read_bytes()).decode()
+        stated["certificate-authority-data"] = base64.b64encode(authority.read_bytes()).decode()
     for extension in cast("list[Fields]", cluster.get("extensions") or []):
         if extension.get("name") == "client.authentication.k8s.io/exec":
-            told["config"] = extension.get("extension")
-    return told
+            stated["config"] = extension.get("extension")
+    return stated

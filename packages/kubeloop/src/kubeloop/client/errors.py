@@ -238,8 +238,8 @@ def _read_status(code: int, body: bytes) -> Status:
 
 def _message(status: Status, code: int) -> str:
     if code == HTTPStatus.UNAUTHORIZED:
-        told = "" if status.message in ("", "Unauthorized") else f": {status.message}"
-        return f"the server does not accept our credentials (wrong or expired){told}"
+        stated = "" if status.message in ("", "Unauthorized") else f": {status.message}"
+        return f"the server does not accept our credentials (wrong or expired){stated}"
     return status.message or _phrase(code)
 
 
@@ -252,5 +252,5 @@ def _phrase(code: int) -> str:
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Reads the header in its form of seconds; API servers do not use dates."""
-    told = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
-    return float(told) if told.isdecimal() else None
+    stated = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
+    return float(stated) if stated.isdecimal() else None

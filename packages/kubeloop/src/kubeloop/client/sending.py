@@ -164,10 +164,10 @@ class _Call:
 
     def _too_late(self) -> errors.KubeError:
         before = f", after this: {self._failure}" if self._failure else ""
-        told = f"{_name(self._request)}: no answer within {self._sender.deadline:g} s{before}"
+        stated = f"{_name(self._request)}: no answer within {self._sender.deadline:g} s{before}"
         if self._recovery is not None and (self._sent or self._in_doubt):
-            return errors.UnknownOutcome(told)
-        return errors.DeadlineExceeded(told)
+            return errors.UnknownOutcome(stated)
+        return errors.DeadlineExceeded(stated)
 
 
 def _name(request: http.Request) -> str:

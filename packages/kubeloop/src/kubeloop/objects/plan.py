@@ -88,7 +88,7 @@ Step = Create | Patch | Delete | Post
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class Emit:
     """An Event to tell people about, sent off the critical path.
 
     One that belongs to a step is told when that step was done, even if others of its plan were not: the next turn finds it done and has
@@ -109,8 +109,8 @@ class Plan:
     """Stages of steps, notices that follow them, the instant of the next look (None: only when something changes), and lanes."""
 
     stages: tuple[tuple[Step, ...], ...] = ()
-    notices: tuple[Notice, ...] = ()
-    wake_at: datetime | None = field(default=None)
+    emits: tuple[Emit, ...] = ()
+    requeue_at: datetime | None = field(default=None)
     lanes: tuple["Plan", ...] = ()
 
     @property
@@ -133,15 +133,15 @@ class Plan:
         """Adds lanes, which begin when all stages have succeeded."""
         return replace(self, lanes=(*self.lanes, *lanes))
 
-    def tell(self, *notices: Notice) -> "Plan":
+    def tell(self, *emits: Emit) -> "Plan":
         """Adds notices."""
-        return replace(self, notices=(*self.notices, *notices))
+        return replace(self, emits=(*self.emits, *emits))
 
-    def wake(self, at: datetime | None) -> "Plan":
+    def requeue(self, at: datetime | None) -> "Plan":
         """Asks for another look at `at`, keeping an earlier wish."""
-        if at is None or (self.wake_at is not None and self.wake_at <= at):
+        if at is None or (self.requeue_at is not None and self.requeue_at <= at):
             return self
-        return replace(self, wake_at=at)
+        return replace(self, requeue_at=at)
 
 
 NOTHING = Plan()

@@ -72,8 +72,8 @@ def limits(pod: Pod) -> Amounts:
     whole = pod.spec.resources
     if whole is not None:
         in_force = pod.status.resources
-        told = in_force if in_force is not None and in_force.limits else None
-        total |= _on_pod_level(whole.limits, _bounded(whole, told, hopeless=hopeless))
+        stated = in_force if in_force is not None and in_force.limits else None
+        total |= _on_pod_level(whole.limits, _bounded(whole, stated, hopeless=hopeless))
     for name, amount in resources.parse_list(pod.spec.overhead).items():
         if name in total and not total[name].is_zero:
             total[name] += amount

@@ -35,7 +35,7 @@ from kubeloop.client.errors import (
     WebhookFailed,
 )
 from kubeloop.objects.meta import JSON, HasMetadata, Key, key_of
-from kubeloop.objects.plan import AnyKind, Create, Delete, Notice, Patch, Plan, Post, Step
+from kubeloop.objects.plan import AnyKind, Create, Delete, Emit, Patch, Plan, Post, Step
 from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.events import Recorder
 from kubeloop.runtime.informer import Informer, Informers
@@ -49,7 +49,7 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T", bound=HasMetadata)
 Item = TypeVar("Item")
-Turn = Callable[[Key, datetime], Plan | Awaitable[Plan]]
+Reconciler = Callable[[Key, datetime], Plan | Awaitable[Plan]]
 Keys = Callable[[T], Iterable[Key]]
 Refused = Callable[[Key, Step, ApiError, datetime], Plan | None]
 """What to do instead when the server has said no to a step, asked for each; None leaves it to the runtime, which tries the turn again."""
@@ -100,7 +100,7 @@ class Controller:
     def __init__(
         self,
         name: str,
-        turn: Turn,
+        reconcile: Reconciler,
         machine: Machine,
         *,
         workers: int = 16,
@@ -108,7 +108,7 @@ class Controller:
     ) -> None:
         self.name = name
         self.queue: WorkQueue[Key] = WorkQueue(machine.clock, machine.rng, paused=self._paused)
-        self._turn = turn
+        self._reconcile = reconcile
         self._client = machine.client
         self._informers = machine.informers
         self._recorder = machine.recorder
@@ -117,11 +117,11 @@ class Controller:
         self._activity = machine.activity
         self._workers = workers
         self._refused = refused
-        self._turns = count(1)
+        self._reconciling = count(1)
         self._spinning: set[Key] = set()
         """Keys whose pauses have become as long as they get, and of which the log tells."""
         self._waits = machine.metrics.queue_seconds.labels(name)
-        self._spent = cache(partial(machine.metrics.turn_seconds.labels, name))
+        self._spent = cache(partial(machine.metrics.reconcile_seconds.labels, name))
         self._written = cache(partial(machine.metrics.writes.labels, name))
 
     def follow(self, informer: Informer[T], keys: Keys[T] = own_key) -> None:
@@ -185,21 +185,27 @@ class Controller:
         except (Exception, asyncio.CancelledError) as error:
             if _we_are_cancelled(error):
                 raise
-            self._metrics.turn_errors.labels(self.name, type(error).__name__).inc()
-            turn = f"{self.name}-{next(self._turns)}"
+            self._metrics.reconcile_errors.labels(self.name, type(error).__name__).inc()
+            reconcile = f"{self.name}-{next(self._reconciling)}"
             if isinstance(error, KubeError):
                 log.warning(
-                    "turn failed", controller=self.name, key=str(key), turn=turn, error=str(error)
+                    "turn failed",
+                    controller=self.name,
+                    key=str(key),
+                    reconcile=reconcile,
+                    error=str(error),
                 )
             else:
-                log.exception("turn failed", controller=self.name, key=str(key), turn=turn)
+                log.exception(
+                    "turn failed", controller=self.name, key=str(key), reconcile=reconcile
+                )
             self.queue.retry(key)
             return "error"
 
     async def _act(self, key: Key) -> str:
         RECONCILING.set(Reconciling(self.queue, key, DIRECT))
-        turn = partial(self._turn, key, self._clock.now())
-        plan = self._activity.run(self.name, key, turn)
+        reconcile = partial(self._reconcile, key, self._clock.now())
+        plan = self._activity.run(self.name, key, reconcile)
         if not isinstance(plan, Plan):
             plan = await self._activity.stepwise(self.name, key, plan)
         RECONCILING.set(Reconciling(self.queue, key, WRITE))
@@ -267,18 +273,18 @@ class Controller:
         for stage in plan.stages:
             failures = await self._apply(stage, done)
             if failures:
-                self._tell(notice for notice in plan.notices if id(notice.after) in done)
-                if plan.wake_at is not None and plan.wake_at > self._clock.now():
-                    self.queue.add_at(key, plan.wake_at)
+                self._tell(emit for emit in plan.emits if id(emit.after) in done)
+                if plan.requeue_at is not None and plan.requeue_at > self._clock.now():
+                    self.queue.add_at(key, plan.requeue_at)
                 return failures
-        self._tell(plan.notices)
-        if plan.wake_at is not None:
-            self.queue.add_at(key, plan.wake_at)
+        self._tell(plan.emits)
+        if plan.requeue_at is not None:
+            self.queue.add_at(key, plan.requeue_at)
         return []
 
-    def _tell(self, notices: Iterable[Notice]) -> None:
-        for notice in notices:
-            self._recorder.record(notice)
+    def _tell(self, emits: Iterable[Emit]) -> None:
+        for emit in emits:
+            self._recorder.record(emit)
 
     async def _apply(self, stage: tuple[Step, ...], done: set[int]) -> "list[_Failure]":
         """Applies a stage and notes which steps were done; every step is tried, failures are told afterwards."""

@@ -19,7 +19,7 @@ from kubeloop.client.errors import AlreadyExists, KubeError, NotFound
 from kubeloop.objects import instant
 from kubeloop.objects.core import EVENTS
 from kubeloop.objects.meta import JSON, Key
-from kubeloop.objects.plan import Notice
+from kubeloop.objects.plan import Emit
 from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.metrics import Metrics
 
@@ -54,25 +54,25 @@ class Recorder:
         self._counted = cache(metrics.events.labels)
         self._component = component
         self._instance = instance
-        self._waiting: asyncio.Queue[tuple[Notice, _Series]] = asyncio.Queue(_MOST_WAITING)
+        self._waiting: asyncio.Queue[tuple[Emit, _Series]] = asyncio.Queue(_MOST_WAITING)
         self._series: OrderedDict[tuple[str, ...], _Series] = OrderedDict()
-        self._told: dict[str, tuple[float, int]] = {}
+        self._reported: dict[str, tuple[float, int]] = {}
         """By UIDs, since when notices are counted and how many there were; a wall clock can be set back."""
 
-    def record(self, notice: Notice) -> None:
+    def record(self, emit: Emit) -> None:
         """Takes a notice; never waits and never fails."""
-        series = self._join(notice)
-        if self._flooding(notice) or self._waiting.full():
+        series = self._join(emit)
+        if self._flooding(emit) or self._waiting.full():
             self._counted("dropped").inc()
             return
-        self._waiting.put_nowait((notice, series))
+        self._waiting.put_nowait((emit, series))
 
     async def run(self) -> None:
         """Sends what was recorded until cancelled."""
         while True:
-            notice, series = await self._waiting.get()
+            emit, series = await self._waiting.get()
             try:
-                await self._send(notice, series)
+                await self._send(emit, series)
             finally:
                 self._waiting.task_done()
 
@@ -80,18 +80,18 @@ class Recorder:
         """Waits until everything recorded so far was tried."""
         await self._waiting.join()
 
-    def _join(self, notice: Notice) -> _Series:
+    def _join(self, emit: Emit) -> _Series:
         now = self._clock.now()
-        meta = notice.about.metadata
-        same = (meta.uid, notice.type, notice.reason, notice.note)
+        meta = emit.about.metadata
+        same = (meta.uid, emit.type, emit.reason, emit.note)
         series = self._series.get(same)
         if series is not None and now - series.last < SERIES:
             series.count += 1
             series.last = now
             self._series.move_to_end(same)
             return series
-        told = "\0".join((*same, self._instance, now.isoformat()))
-        digest = hashlib.sha256(told.encode(errors="replace"))
+        stated = "\0".join((*same, self._instance, now.isoformat()))
+        digest = hashlib.sha256(stated.encode(errors="replace"))
         series = _Series(
             f"{meta.name[:200].rstrip('-.')}.{digest.hexdigest()[:16]}", first=now, last=now
         )
@@ -100,29 +100,29 @@ class Recorder:
             self._series.popitem(last=False)
         return series
 
-    def _flooding(self, notice: Notice) -> bool:
-        now, uid = self._clock.monotonic(), notice.about.metadata.uid
-        since, told = self._told.get(uid, (now, 0))
+    def _flooding(self, emit: Emit) -> bool:
+        now, uid = self._clock.monotonic(), emit.about.metadata.uid
+        since, stated = self._reported.get(uid, (now, 0))
         if now - since >= SERIES.total_seconds():
-            since, told = now, 0
-        self._told[uid] = (since, told + 1)
-        if len(self._told) > _MOST_SERIES:
-            self._told.pop(next(iter(self._told)))
-        return told >= _PER_OBJECT
+            since, stated = now, 0
+        self._reported[uid] = (since, stated + 1)
+        if len(self._reported) > _MOST_SERIES:
+            self._reported.pop(next(iter(self._reported)))
+        return stated >= _PER_OBJECT
 
-    async def _send(self, notice: Notice, series: _Series) -> None:
-        namespace = notice.about.metadata.namespace or "default"
+    async def _send(self, emit: Emit, series: _Series) -> None:
+        namespace = emit.about.metadata.namespace or "default"
         try:
             if series.count > 1 and await self._continue(Key(namespace, series.name), series):
                 outcome = "merged"
             else:
-                await self._client.create(EVENTS, self._event(notice, series, namespace))
+                await self._client.create(EVENTS, self._event(emit, series, namespace))
                 outcome = "sent"
         except AlreadyExists:
             outcome = "sent"
         except KubeError as error:
             outcome = "failed"
-            log.info("event not sent", reason=notice.reason, error=str(error))
+            log.info("event not sent", reason=emit.reason, error=str(error))
         self._counted(outcome).inc()
 
     async def _continue(self, key: Key, series: _Series) -> bool:
@@ -134,11 +134,11 @@ class Recorder:
             return False
         return True
 
-    def _event(self, notice: Notice, series: _Series, namespace: str) -> dict[str, JSON]:
-        meta = notice.about.metadata
+    def _event(self, emit: Emit, series: _Series, namespace: str) -> dict[str, JSON]:
+        meta = emit.about.metadata
         regarding: dict[str, JSON] = {
-            "apiVersion": notice.kind.api_version,
-            "kind": notice.kind.kind,
+            "apiVersion": emit.kind.api_version,
+            "kind": emit.kind.kind,
             "name": meta.name,
             "namespace": meta.namespace,
             "uid": meta.uid,
@@ -148,10 +148,10 @@ class Recorder:
             "metadata": {"name": series.name, "namespace": namespace},
             "eventTime": instant.render_micro(series.first),
             "regarding": regarding,
-            "type": notice.type.value,
-            "reason": notice.reason,
-            "note": _fitting(notice.note),
-            "action": notice.action or notice.reason,
+            "type": emit.type.value,
+            "reason": emit.reason,
+            "note": _fitting(emit.note),
+            "action": emit.action or emit.reason,
             "reportingController": self._component,
             "reportingInstance": self._instance,
         }

@@ -22,7 +22,7 @@ from kubeloop.net.server import Reply, Server, text
 from kubeloop.objects.meta import Key
 from kubeloop.runtime import metrics as measuring
 from kubeloop.runtime.clock import Clock
-from kubeloop.runtime.controller import Controller, Machine, Refused, Turn
+from kubeloop.runtime.controller import Controller, Machine, Reconciler, Refused
 from kubeloop.runtime.events import Recorder
 from kubeloop.runtime.informer import Informers
 from kubeloop.runtime.leader import USUAL, Leader, Terms
@@ -112,13 +112,13 @@ class Manager:
         return self._machine.client
 
     def controller(
-        self, name: str, turn: Turn, *, workers: int = 16, refused: Refused | None = None
+        self, name: str, reconcile: Reconciler, *, workers: int = 16, refused: Refused | None = None
     ) -> Controller:
         """Adds a controller; tell it what to follow before the manager runs.
 
         `refused` decides what follows when the server says no to a step of its plans.
         """
-        controller = Controller(name, turn, self._machine, workers=workers, refused=refused)
+        controller = Controller(name, reconcile, self._machine, workers=workers, refused=refused)
         self._controllers.append(controller)
         return controller
 

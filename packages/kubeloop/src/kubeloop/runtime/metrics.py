@@ -26,14 +26,14 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        self.turn_seconds = Histogram(
+        self.reconcile_seconds = Histogram(
             "korder_reconciliation_duration_seconds",
             "Time one turn of a controller took, by how it ended.",
             ("controller", "result"),
             buckets=_SECONDS,
             registry=self.registry,
         )
-        self.turn_errors = Counter(
+        self.reconcile_errors = Counter(
             "korder_reconciliation_errors_total",
             "Turns that ended in an error, by its type.",
             ("controller", "error_type"),

@@ -13,7 +13,7 @@ from kubeloop.objects.admission import AdmissionRequest
 from kubeloop.objects.meta import JSON
 from kubeloop.runtime.clock import VirtualClock
 from kubeloop.runtime.webhook import handler, review
-from kubeloop.runtime.webhook.handler import Gate, GateMetrics
+from kubeloop.runtime.webhook.handler import AdmissionHandler, HandlerMetrics
 from kubeloop.runtime.webhook.review import Verdict
 
 JSON_BODY = {"Content-Type": "application/json"}
@@ -32,10 +32,10 @@ def a_review(**request: JSON) -> bytes:
 class Bench:
     """A gate mounted for a test, with its metrics."""
 
-    def __init__(self, asked: Gate) -> None:
+    def __init__(self, asked: AdmissionHandler) -> None:
         self.registry = CollectorRegistry()
         self.clock = VirtualClock()
-        self._handler = handler.mount("pods", asked, GateMetrics(self.registry), self.clock)
+        self._handler = handler.mount("pods", asked, HandlerMetrics(self.registry), self.clock)
 
     async def ask(self, body: bytes | None = None, target: str = "/gate?timeout=10s") -> Reply:
         return await self._handler(Request("POST", target, JSON_BODY, body or a_review()))

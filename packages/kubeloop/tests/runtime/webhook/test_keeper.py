@@ -17,8 +17,8 @@ from kubeloop.net.server_tls import ServerTls
 from kubeloop.objects.meta import Key
 from kubeloop.runtime.clock import VirtualClock
 from kubeloop.runtime.webhook import rotation
-from kubeloop.runtime.webhook.ca_injector import Bundles
-from kubeloop.runtime.webhook.cert_rotator import Keeper
+from kubeloop.runtime.webhook.ca_injector import CaInjector
+from kubeloop.runtime.webhook.cert_rotator import CertRotator
 from kubeloop.runtime.webhook.cert_sources import FileSource, SecretSource
 from kubeloop.runtime.webhook.rotation import Policy
 
@@ -40,9 +40,9 @@ class Replica:
         self.clock = VirtualClock()
         self.tls = ServerTls()
         client = cluster.client(*rules, seed=seed)
-        bundles = Bundles(client, mutating=["korder"], validating=["korder"])
+        bundles = CaInjector(client, mutating=["korder"], validating=["korder"])
         source = SecretSource(client, SECRET, POLICY, self.clock)
-        self.keeper = Keeper(source, bundles, self.tls, self.clock, every=every)
+        self.cert_rotator = CertRotator(source, bundles, self.tls, self.clock, every=every)
 
     @property
     def certificate(self) -> bytes:
@@ -51,7 +51,7 @@ class Replica:
 
     def is_trusted_through(self, bundle: bytes | None) -> bool:
         now = self.clock.now()
-        return self.keeper.valid and any(
+        return self.cert_rotator.valid and any(
             certificates.issued_by(self.certificate, authority)
             and now in certificates.lifetime(authority)
             for authority in certificates.split(bundle or b"")
@@ -61,7 +61,7 @@ class Replica:
 @contextlib.asynccontextmanager
 async def running(*replicas: Replica) -> AsyncIterator[None]:
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(replica.keeper.run()) for replica in replicas]
+        tasks = [group.create_task(replica.cert_rotator.run()) for replica in replicas]
         yield
         for task in tasks:
             task.cancel()
@@ -77,11 +77,11 @@ async def test_a_first_look_makes_an_authority_and_a_certificate_and_publishes_t
     cluster.configure(MUTATING, "korder", "pods.korder.dev", "orders.korder.dev")
     cluster.configure(VALIDATING, "korder", "orders.korder.dev")
     replica = Replica(cluster)
-    assert not replica.keeper.valid
+    assert not replica.cert_rotator.valid
 
-    await replica.keeper.look()
+    await replica.cert_rotator.look()
 
-    assert replica.keeper.valid
+    assert replica.cert_rotator.valid
     assert certificates.names(replica.certificate) == NAMES
     assert len(cluster.bundles()) == 3
     assert all(replica.is_trusted_through(bundle) for bundle in cluster.bundles())
@@ -92,7 +92,7 @@ async def test_it_is_valid_when_api_servers_can_trust_it_and_not_before(cluster:
     replica = Replica(cluster, Rule(Fault.SLOW))
 
     async with running(replica):
-        while not replica.keeper.valid:
+        while not replica.cert_rotator.valid:
             await asyncio.sleep(0.001)
         assert replica.is_trusted_through(cluster.bundles()[0])
 
@@ -101,15 +101,15 @@ async def test_what_cannot_be_published_is_served_all_the_same(cluster: Cluster)
     cluster.configure(MUTATING, "korder", "pods.korder.dev")
     replica = Replica(cluster, Rule(Fault.BROKEN, _publishes))
 
-    await replica.keeper.look()
+    await replica.cert_rotator.look()
 
-    assert replica.keeper.valid
+    assert replica.cert_rotator.valid
 
 
 async def test_a_look_without_need_writes_nothing(cluster: Cluster) -> None:
     cluster.configure(MUTATING, "korder", "pods.korder.dev")
     replica = Replica(cluster)
-    await replica.keeper.look()
+    await replica.cert_rotator.look()
     before = cluster.writes
 
     async with running(replica, Replica(cluster, seed=1)):
@@ -126,7 +126,7 @@ async def test_replicas_that_start_at_once_end_with_one_certificate(
     slow = Rule(Fault.SLOW)
     replicas = [Replica(cluster, slow, seed=10 * seed + number) for number in range(3)]
 
-    await asyncio.gather(*(replica.keeper.look() for replica in replicas))
+    await asyncio.gather(*(replica.cert_rotator.look() for replica in replicas))
 
     assert cluster.ever_stored("tls.crt") == {replica.certificate for replica in replicas}
     assert len(cluster.ever_stored("tls.crt")) == 1
@@ -211,7 +211,7 @@ async def test_a_wake_brings_the_repair_at_once(cluster: Cluster) -> None:
         await settle()
         right = cluster.bundles()
         cluster.overwrite(MUTATING, "korder", b"", "pods.korder.dev")
-        replica.keeper.wake("any change of any object")
+        replica.cert_rotator.requeue("any change of any object")
         await asyncio.sleep(1)
 
     assert cluster.bundles() == right
@@ -222,7 +222,7 @@ async def test_a_configuration_that_comes_later_gets_its_bundle_then(cluster: Cl
 
     async with running(replica):
         await settle()
-        assert replica.keeper.valid
+        assert replica.cert_rotator.valid
         cluster.configure(VALIDATING, "korder", "orders.korder.dev")
         await asyncio.sleep(61)
 
@@ -231,7 +231,7 @@ async def test_a_configuration_that_comes_later_gets_its_bundle_then(cluster: Cl
 
 async def test_what_changed_since_it_was_read_is_not_overwritten(cluster: Cluster) -> None:
     cluster.configure(MUTATING, "korder", "pods.korder.dev")
-    bundles = Bundles(cluster.client(), mutating=["korder"])
+    bundles = CaInjector(cluster.client(), mutating=["korder"])
     found = await bundles.find()
     cluster.overwrite(MUTATING, "korder", b"newer", "other.korder.dev", "pods.korder.dev")
 
@@ -244,7 +244,7 @@ async def test_a_change_of_authority_waits_until_configurations_can_be_read(
     cluster: Cluster,
 ) -> None:
     cluster.configure(MUTATING, "korder", "pods.korder.dev")
-    await Replica(cluster).keeper.look()
+    await Replica(cluster).cert_rotator.look()
     blind = Rule(Fault.BROKEN, lambda request: "admissionregistration" in request.target)
     replica = Replica(cluster, blind)
 
@@ -263,7 +263,7 @@ async def test_a_secret_of_somebody_else_is_left_alone(cluster: Cluster) -> None
     async with running(replica):
         await settle()
 
-    assert not replica.keeper.valid
+    assert not replica.cert_rotator.valid
     assert cluster.secret() == {"tls.crt": b"theirs", "tls.key": b"theirs"}
     assert cluster.writes == 0
 
@@ -272,9 +272,9 @@ async def test_an_empty_secret_made_beforehand_is_filled(cluster: Cluster) -> No
     cluster.put_secret({})
     replica = Replica(cluster)
 
-    await replica.keeper.look()
+    await replica.cert_rotator.look()
 
-    assert replica.keeper.valid
+    assert replica.cert_rotator.valid
     assert all("POST" not in method for _, method, _ in cluster.server.writes)
 
 
@@ -300,12 +300,12 @@ async def test_an_outage_leaves_the_certificate_serving_until_its_end(cluster: C
         await settle()
         outage.chance = 1.0
         await asyncio.sleep((2 * DAY - HOUR).total_seconds())
-        assert replica.keeper.valid
+        assert replica.cert_rotator.valid
         await asyncio.sleep((2 * HOUR).total_seconds())
-        assert not replica.keeper.valid
+        assert not replica.cert_rotator.valid
         outage.chance = 0.0
         await asyncio.sleep(HOUR.total_seconds())
-        assert replica.keeper.valid
+        assert replica.cert_rotator.valid
 
 
 def _publishes(request: Request) -> bool:
@@ -332,12 +332,12 @@ class Files:
         self.key.write_bytes(pair.key)
         return pair
 
-    def keeper(self, cluster: Cluster, *, with_authority: bool = True) -> Keeper:
+    def cert_rotator(self, cluster: Cluster, *, with_authority: bool = True) -> CertRotator:
         source = FileSource(
             self.certificate, self.key, self.authority if with_authority else None, self.clock
         )
-        bundles = Bundles(cluster.client(), mutating=["korder"])
-        return Keeper(source, bundles, self.tls, self.clock)
+        bundles = CaInjector(cluster.client(), mutating=["korder"])
+        return CertRotator(source, bundles, self.tls, self.clock)
 
 
 async def test_files_are_served_and_read_again_when_they_change(
@@ -348,7 +348,7 @@ async def test_files_are_served_and_read_again_when_they_change(
     first = files.put()
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(files.keeper(cluster).run())
+        task = group.create_task(files.cert_rotator(cluster).run())
         await asyncio.sleep(1)
         assert files.tls.pair == first
         second = files.put()
@@ -362,32 +362,32 @@ async def test_files_are_served_and_read_again_when_they_change(
 async def test_files_caught_half_written_change_nothing(cluster: Cluster, tmp_path: Path) -> None:
     files = Files(tmp_path)
     pair = files.put()
-    keeper = files.keeper(cluster)
-    await keeper.look()
+    cert_rotator = files.cert_rotator(cluster)
+    await cert_rotator.look()
     key = files.key.read_bytes()
 
     files.put()
     files.key.write_bytes(key)
-    await keeper.look()
+    await cert_rotator.look()
     assert files.tls.pair == pair
 
     files.certificate.unlink()
-    await keeper.look()
+    await cert_rotator.look()
     assert files.tls.pair == pair
-    assert keeper.valid
+    assert cert_rotator.valid
 
 
 async def test_files_that_are_not_there_yet_are_waited_for(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     files = Files(tmp_path)
-    keeper = files.keeper(cluster)
-    await keeper.look()
-    assert not keeper.valid
+    cert_rotator = files.cert_rotator(cluster)
+    await cert_rotator.look()
+    assert not cert_rotator.valid
 
     files.put()
-    await keeper.look()
-    assert keeper.valid
+    await cert_rotator.look()
+    assert cert_rotator.valid
 
 
 async def test_without_an_authority_file_configurations_are_left_to_others(
@@ -397,7 +397,7 @@ async def test_without_an_authority_file_configurations_are_left_to_others(
     files = Files(tmp_path)
     files.put()
 
-    await files.keeper(cluster, with_authority=False).look()
+    await files.cert_rotator(cluster, with_authority=False).look()
 
     assert cluster.bundles() == [None]
     assert cluster.writes == 0

@@ -17,7 +17,7 @@ from kubeloop.objects.admission import AdmissionRequest
 from kubeloop.objects.meta import Key
 from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.webhook import review
-from kubeloop.runtime.webhook.ca_injector import Bundles
+from kubeloop.runtime.webhook.ca_injector import CaInjector
 from kubeloop.runtime.webhook.cert_sources import SecretSource
 from kubeloop.runtime.webhook.review import Verdict
 from kubeloop.runtime.webhook.rotation import Policy
@@ -56,7 +56,7 @@ class Bench:
         self.server = WebhookServer(
             {"pods": lambda _: review.allow(), "slow": self.slow},
             SecretSource(client, SECRET, Policy(frozenset({HOST})), clock),
-            Bundles(client, mutating=["korder"]),
+            CaInjector(client, mutating=["korder"]),
             settings=Settings(HOST, 0),
             registry=self.registry,
             clock=clock,
@@ -92,7 +92,7 @@ class Bench:
 async def bench(cluster: Cluster, clock: Clock) -> Bench:
     cluster.configure(CONFIGURATIONS, "korder", "pods.korder.dev")
     bench = Bench(cluster, clock)
-    await bench.server.keeper.look()
+    await bench.server.cert_rotator.look()
     return bench
 
 

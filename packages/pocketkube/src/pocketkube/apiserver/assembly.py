@@ -11,7 +11,7 @@ import random
 from uuid import UUID
 
 from pocketkube.apiserver.access import access_check as access, policy
-from pocketkube.apiserver.access.access_check import Door
+from pocketkube.apiserver.access.access_check import AccessCheck
 from pocketkube.apiserver.access.action import Action
 from pocketkube.apiserver.access.rbac import CLUSTER_ROLES
 from pocketkube.apiserver.access.user import AUTHENTICATED, User, account_groups, split_account
@@ -66,26 +66,26 @@ def assemble(
     """Puts a server together; it serves after `start`."""
     view = View(storage)
     registry = Registry(builtin())
-    door = Door(view, surroundings.access, now, rng)
+    access_checker = AccessCheck(view, surroundings.access, now, rng)
     caller = Caller(by_endpoints(view), surroundings.connect)
-    dynamic = _dynamic(view, registry, door, caller, lambda: _uid(rng))
+    dynamic = _dynamic(view, registry, access_checker, caller, lambda: _uid(rng))
     plugins: tuple[Plugin, ...] = (
         *default_plugins(view, now, rng, dynamic),
-        RoleGuard(door.guard),
+        RoleGuard(access_checker.guard),
         ServiceAddresses(view, rng),
     )
     parts = Parts(
         registry=registry,
-        enter=door.enter,
+        enter=access_checker.enter,
         chain=Chain(plugins),
-        specials={**asking.specials(door), **podpaths.SPECIALS},
-        sites=asking.sites(door, surroundings.settings.address),
+        specials={**asking.specials(access_checker), **podpaths.SPECIALS},
+        sites=asking.sites(access_checker, surroundings.settings.address),
         bootstrap=(*bootstrap.OBJECTS, bootstrap.tracked_since(now()), *policy.defaults()),
         bring_in=bootstrap.begin,
         closing=(caller.close,),
     )
     server = ApiServer(storage, now=now, rng=rng, settings=surroundings.settings, parts=parts)
-    secrets = AccountSecrets(server.world, door, surroundings.access.authority)
+    secrets = AccountSecrets(server.world, access_checker, surroundings.access.authority)
     gathering = Gathering(server.world)
     server.world.followers |= {
         CLUSTER_ROLES: gathering.follow,
@@ -97,7 +97,11 @@ def assemble(
 
 
 def _dynamic(
-    view: View, registry: Registry, door: Door, caller: Caller, new_uid: Callable[[], str]
+    view: View,
+    registry: Registry,
+    access_checker: AccessCheck,
+    caller: Caller,
+    new_uid: Callable[[], str],
 ) -> tuple[Plugin, ...]:
     """Policies and webhooks: those that change first, then those that only judge."""
 
@@ -113,7 +117,7 @@ def _dynamic(
             wanted = dict(question)
             account = wanted.pop("serviceAccount", "")
             user = _account(account) if account else attributes.user
-            decision = door.rbac.decide(user, Action(**wanted))
+            decision = access_checker.rbac.decide(user, Action(**wanted))
             return decision.allowed, decision.reason
 
         return ask

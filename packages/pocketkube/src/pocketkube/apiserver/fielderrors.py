@@ -184,8 +184,8 @@ def too_many(field: str, actual: int, most: int) -> Cause:
 
 def invalid_status(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Status:
     """The answer 422: all causes, and one sentence with each of them once."""
-    told = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
-    text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    stated = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
+    text = stated[0] if len(stated) == 1 else f"[{', '.join(stated)}]"
     qualified = f"{kind}.{group}" if group else kind
     return Status(
         api_version="v1",

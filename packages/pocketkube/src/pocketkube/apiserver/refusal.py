@@ -49,8 +49,8 @@ def forbidden(plural: str, group: str, name: str, why: str) -> Refused:
     qualified = f"{plural}.{group}" if group else plural
     details = StatusDetails(name=name, group=group, kind=plural)
     what = f"{qualified} {fielderrors.quote(name)}" if name else qualified
-    told = f"{what} is forbidden: {why}" if plural else f"forbidden: {why}"
-    return failure(403, "Forbidden", told, details)
+    stated = f"{what} is forbidden: {why}" if plural else f"forbidden: {why}"
+    return failure(403, "Forbidden", stated, details)
 
 
 def no_such_path() -> Refused:
@@ -94,8 +94,8 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[StatusCause]) -> 
 
 def method_not_allowed() -> Refused:
     """The resource has no such verb."""
-    told = "the server does not allow this method on the requested resource"
-    return failure(405, "MethodNotAllowed", told, StatusDetails())
+    stated = "the server does not allow this method on the requested resource"
+    return failure(405, "MethodNotAllowed", stated, StatusDetails())
 
 
 def internal(message: str) -> Refused:

@@ -131,8 +131,8 @@ class ApiServer:
         except Refused as refused:
             return answers.warning(refused.warnings, answers.refused(refused.status))
         except (RecursionError, OverflowError) as error:
-            told = "exceeded max depth" if isinstance(error, RecursionError) else str(error)
-            return answers.refused(bad_request(told).status)
+            stated = "exceeded max depth" if isinstance(error, RecursionError) else str(error)
+            return answers.refused(bad_request(stated).status)
         except Exception as error:
             log.exception("request failed", method=request.method, target=request.target)
             return answers.refused(internal(str(error)).status)

@@ -51,23 +51,28 @@ class DaemonSets:
     def __init__(self, manager: Manager, client: Client) -> None:
         self._family = Family(manager, client, DAEMON_SETS, PODS, lambda each: each.spec.selector)
         self._nodes = manager.informers.of(NODES)
-        controller = manager.controller("daemonsets", self._turn)
+        controller = manager.controller("daemonsets", self._reconcile)
         controller.follow(self._family.owners)
         controller.follow(self._family.children, self._family.parents)
         controller.follow(self._nodes, lambda _: map(key_of, self._family.owners.reader.all()))
 
-    async def _turn(self, key: Key, now: datetime) -> Plan:
+    async def _reconcile(self, key: Key, now: datetime) -> Plan:
         owner = self._family.owners.reader.get(key)
         if owner is None or owner.metadata.deletion_timestamp is not None:
             return NOTHING
         children = await self._family.of(owner)
         posts = posts_of(owner, self._nodes.reader.all(), children.mine)
         status, next_at = status_of(owner, posts, now)
-        told = pod_control.report(DAEMON_SETS, owner, owner.status, status)
+        stated = pod_control.report(DAEMON_SETS, owner, owner.status, status)
         ended, waits_until = clearance(posts, now)
         creations = [self._create(owner, post.node) for post in posts if _is_bare(post)]
-        steps = (*ended, *creations, *(renewals(owner, posts, now) if not creations else ()), *told)
-        return Plan().then(*children.claims).then(*steps).wake(next_at).wake(waits_until)
+        steps = (
+            *ended,
+            *creations,
+            *(renewals(owner, posts, now) if not creations else ()),
+            *stated,
+        )
+        return Plan().then(*children.claims).then(*steps).requeue(next_at).requeue(waits_until)
 
     def _create(self, owner: DaemonSet, node: str) -> Create:
         meta = owner.metadata

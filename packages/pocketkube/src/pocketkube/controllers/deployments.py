@@ -36,7 +36,7 @@ class Deployments:
         self._family = Family(manager, client, DEPLOYMENTS, REPLICA_SETS, lambda d: d.spec.selector)
         self._pods = manager.informers.of(PODS)
         self._pods.add_index(BY_OWNER, by_owner)
-        controller = manager.controller("deployments", self._turn)
+        controller = manager.controller("deployments", self._reconcile)
         controller.follow(self._family.owners)
         controller.follow(self._family.children, self._family.parents)
         controller.follow(self._pods, self._recreated)
@@ -53,7 +53,7 @@ class Deployments:
         found = ((key, self._family.owners.reader.get(key)) for key in keys)
         return [key for key, top in found if top and top.spec.strategy.type == rollout.RECREATE]
 
-    async def _turn(self, key: Key, now: datetime) -> Plan:
+    async def _reconcile(self, key: Key, now: datetime) -> Plan:
         deployment = self._family.owners.reader.get(key)
         if deployment is None or deployment.metadata.deletion_timestamp is not None:
             return NOTHING
@@ -79,7 +79,7 @@ class Deployments:
             *_forget(deployment, sets, complete=rollout.is_complete(deployment, status)),
             *pod_control.report(DEPLOYMENTS, deployment, deployment.status, status),
         )
-        return plan.then(*steps).wake(rollout.overdue_at(deployment, status))
+        return plan.then(*steps).requeue(rollout.overdue_at(deployment, status))
 
     def _resize(self, deployment: Deployment, sets: Sets) -> Iterable[Step]:
         left = any(

@@ -53,7 +53,7 @@ class Disruptions:
         self._stateful_sets = manager.informers.of(STATEFUL_SETS)
         for informer in (self._budgets, self._pods):
             informer.add_index(_BY_NAMESPACE, by_namespace)
-        controller = manager.controller("disruptions", self._turn)
+        controller = manager.controller("disruptions", self._reconcile)
         controller.follow(self._budgets)
         controller.follow(self._pods, self._selecting)
         controller.follow(self._deployments, self._beside)
@@ -70,7 +70,7 @@ class Disruptions:
             if selector.from_struct(budget.spec.selector).matches(pod.metadata.labels)
         ]
 
-    def _turn(self, key: Key, now: datetime) -> Plan:
+    def _reconcile(self, key: Key, now: datetime) -> Plan:
         budget = self._budgets.reader.get(key)
         if budget is None:
             return NOTHING
@@ -85,9 +85,9 @@ class Disruptions:
             status = status_of(budget, pods, going, self._scales(pods), now)
         except Unknown as why:
             status = _closed(budget, str(why), now)
-        told = pod_control.report(POD_DISRUPTION_BUDGETS, budget, budget.status, status)
+        stated = pod_control.report(POD_DISRUPTION_BUDGETS, budget, budget.status, status)
         ends = min((since + DELETION_TIMEOUT for since in going.values()), default=None)
-        return Plan().then(*told).wake(ends)
+        return Plan().then(*stated).requeue(ends)
 
     def _scales(self, pods: Iterable[Pod]) -> Mapping[str, "int | Unknown"]:
         """How many pods each controller wants, by its UID; one of which that cannot be told, by the reason."""

@@ -74,8 +74,8 @@ class GarbageCollector:
         for kind in kinds:
             informer = manager.informers.of(kind)
             informer.add_index(BY_OWNER, by_owner)
-            turn = partial(self._turn, (kind.group, kind.kind))
-            controller = manager.controller(f"garbage-{kind}", turn, workers=_WORKERS)
+            reconcile = partial(self._reconcile, (kind.group, kind.kind))
+            controller = manager.controller(f"garbage-{kind}", reconcile, workers=_WORKERS)
             self._desks[kind.group, kind.kind] = _Desk(informer, controller)
         for desk in self._desks.values():
             desk.informer.on_change(partial(self._noticed, desk))
@@ -108,7 +108,7 @@ class GarbageCollector:
             if owner is not None and _gc_finalizers(owner):
                 desk.controller.queue.add(key)
 
-    async def _turn(self, which: tuple[str, str], key: Key, _: datetime) -> Plan:
+    async def _reconcile(self, which: tuple[str, str], key: Key, _: datetime) -> Plan:
         desk = self._desks[which]
         obj = desk.informer.reader.get(key)
         if obj is None:

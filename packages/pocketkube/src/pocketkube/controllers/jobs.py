@@ -13,7 +13,7 @@ import msgspec
 
 from kubeloop.objects.core import PODS, Pod, ReportedCondition
 from kubeloop.objects.meta import JSON, Key, controller_of, owned_by
-from kubeloop.objects.plan import Create, EventType, Notice, Patch, Plan, Step
+from kubeloop.objects.plan import Create, Emit, EventType, Patch, Plan, Step
 from kubeloop.objects.workloads import JOBS, Job, JobStatus
 from kubeloop.runtime.manager import Manager
 from pocketkube.controllers import job_status, pod_control
@@ -42,11 +42,11 @@ class Jobs:
         self._jobs = manager.informers.of(JOBS)
         self._pods = manager.informers.of(PODS)
         self._pods.add_index(_OF_JOB, _by_job)
-        controller = manager.controller("jobs", self._turn)
+        controller = manager.controller("jobs", self._reconcile)
         controller.follow(self._jobs)
         controller.follow(self._pods, _by_job)
 
-    def _turn(self, key: Key, now: datetime) -> Plan:
+    def _reconcile(self, key: Key, now: datetime) -> Plan:
         job = self._jobs.reader.get(key)
         pods = tuple(self._pods.reader.where(_OF_JOB, key))
         if job is None or job.metadata.deletion_timestamp is not None:
@@ -57,7 +57,7 @@ class Jobs:
             return _aftermath(job, mine, now).then(*strays)
         if job.spec.completion_mode == "Indexed":
             said = "Indexed completion is not supported by this cluster"
-            return Plan().tell(Notice(JOBS, job, "NotSupported", said, EventType.WARNING))
+            return Plan().tell(Emit(JOBS, job, "NotSupported", said, EventType.WARNING))
         return self._work(job, mine, now).then(*strays)
 
     def _work(self, job: Job, pods: list[Pod], now: datetime) -> Plan:
@@ -72,12 +72,12 @@ class Jobs:
             Plan()
             .then(*pod_control.report(JOBS, job, job.status, status))
             .then(*map(_untracked, held), *map(_dismissed, excess))
-            .wake(job_status.deadline(job) if end is None else None)
+            .requeue(job_status.deadline(job) if end is None else None)
         )
         missing = wanted - len(count.active)
         not_before = job_status.patient_until(count, pods)
         if missing > 0 and not_before is not None and not_before > now:
-            return plan.wake(not_before)
+            return plan.requeue(not_before)
         return plan.then(*self._creations(job, missing)) if missing > 0 else plan
 
     def _creations(self, job: Job, missing: int) -> list[Create]:
@@ -133,7 +133,7 @@ def _aftermath(job: Job, pods: Iterable[Pod], now: datetime) -> Plan:
     plan = Plan().then(*map(_untracked, filter(_is_tracked, pods)))
     due = job_status.expiry(job)
     if due is None or due > now:
-        return plan.wake(due)
+        return plan.requeue(due)
     meta = job.metadata
     mark: JSON = {"metadata": {"finalizers": [*meta.finalizers, FOREGROUND]}}
     if FOREGROUND not in meta.finalizers:

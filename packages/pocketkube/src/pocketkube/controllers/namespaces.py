@@ -36,9 +36,9 @@ class Namespaces:
         self._client = client
         self._kinds = kinds
         self._namespaces = manager.informers.of(NAMESPACES)
-        manager.controller("namespaces", self._turn, workers=4).follow(self._namespaces)
+        manager.controller("namespaces", self._reconcile, workers=4).follow(self._namespaces)
 
-    async def _turn(self, key: Key, now: datetime) -> Plan:
+    async def _reconcile(self, key: Key, now: datetime) -> Plan:
         namespace = self._namespaces.reader.get(key)
         if namespace is None or namespace.metadata.deletion_timestamp is None:
             return NOTHING
@@ -56,7 +56,7 @@ class Namespaces:
             for kind, obj in left
             if obj.metadata.deletion_timestamp is None
         )
-        return Plan().then(*doomed).wake(now + LOOK_AGAIN)
+        return Plan().then(*doomed).requeue(now + LOOK_AGAIN)
 
     async def _contents(self, kind: AnyKind, namespace: str) -> tuple[HasMetadata, ...]:
         try:
@@ -88,11 +88,11 @@ class DefaultAccounts:
     def __init__(self, manager: Manager) -> None:
         self._namespaces = manager.informers.of(NAMESPACES)
         self._accounts = manager.informers.of(SERVICE_ACCOUNTS)
-        controller = manager.controller("default-accounts", self._turn)
+        controller = manager.controller("default-accounts", self._reconcile)
         controller.follow(self._namespaces)
         controller.follow(self._accounts, lambda account: (Key("", account.metadata.namespace),))
 
-    def _turn(self, key: Key, _: datetime) -> Plan:
+    def _reconcile(self, key: Key, _: datetime) -> Plan:
         namespace = self._namespaces.reader.get(key)
         if namespace is None or namespace.metadata.deletion_timestamp is not None:
             return NOTHING

@@ -68,7 +68,7 @@ class NodeLifecycle:
             return NOTHING
         due = self._silent_at(node, now)
         if due is None or now < due:
-            return Plan().then(*tainted(node, now)).wake(due)
+            return Plan().then(*tainted(node, now)).requeue(due)
         silence = silenced(node, now)
         if silence:
             return Plan().then(*silence)
@@ -110,7 +110,7 @@ class NodeLifecycle:
         if since is None or since[0] != pod.metadata.uid:
             since = self._tainted[key] = pod.metadata.uid, now
         due = since[1] + stays
-        return Plan().wake(due) if now < due else _eviction(pod, now)
+        return Plan().requeue(due) if now < due else _eviction(pod, now)
 
 
 def _expels(node: Node) -> list[Taint]:

@@ -30,7 +30,7 @@ class PodCollector:
         self._pods.add_index(
             BY_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ()
         )
-        controller = manager.controller("pod-collector", self._turn, workers=4)
+        controller = manager.controller("pod-collector", self._reconcile, workers=4)
         controller.follow(self._pods, self._forsaken)
         controller.follow(self._nodes, self._on)
         self._missing: dict[str, datetime] = {}
@@ -47,7 +47,7 @@ class PodCollector:
         self._missing.pop(node.metadata.name, None)
         return map(key_of, self._pods.reader.where(BY_NODE, node.metadata.name))
 
-    async def _turn(self, key: Key, now: datetime) -> Plan:
+    async def _reconcile(self, key: Key, now: datetime) -> Plan:
         pod = self._pods.reader.get(key)
         if pod is None:
             return NOTHING
@@ -59,9 +59,9 @@ class PodCollector:
             return _removal(pod, now) if ends else NOTHING
         due = self._missing.setdefault(name, now) + QUARANTINE
         if now < due:
-            return Plan().wake(due)
+            return Plan().requeue(due)
         if await self._stands(name):
-            return Plan().wake(now + QUARANTINE)
+            return Plan().requeue(now + QUARANTINE)
         return _removal(pod, now, "PodGC: node no longer exists")
 
     async def _stands(self, name: str) -> bool:

@@ -46,7 +46,7 @@ class Quotas:
         self._quotas = manager.informers.of(RESOURCE_QUOTAS)
         self._quotas.add_index(_BY_NAMESPACE, by_namespace)
         self._counted: dict[str, Informer[HasMetadata]] = {}
-        self._controller = manager.controller("quotas", self._turn, workers=4)
+        self._controller = manager.controller("quotas", self._reconcile, workers=4)
         self._quotas.on_change(self._redefined)
         weighed: tuple[AnyKind, ...] = (PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS)
         for kind in (*weighed, *watched):
@@ -78,15 +78,15 @@ class Quotas:
             if quota_usage.matching(resource, quota.spec.hard):
                 self._controller.queue.add(key_of(quota))
 
-    async def _turn(self, key: Key, now: datetime) -> Plan:
+    async def _reconcile(self, key: Key, now: datetime) -> Plan:
         quota = self._quotas.reader.get(key)
         if quota is None:
             return NOTHING
         unwatched = self._unwatched(quota)
         if not unwatched and not _news(quota, self._cached(quota, now)):
-            return Plan().wake(now + RESYNC)
-        told = _news(quota, await self._asked(quota, now))
-        return Plan().then(*told).wake(now + (LOOK_AGAIN if unwatched else RESYNC))
+            return Plan().requeue(now + RESYNC)
+        stated = _news(quota, await self._asked(quota, now))
+        return Plan().then(*stated).requeue(now + (LOOK_AGAIN if unwatched else RESYNC))
 
     def _unwatched(self, quota: ResourceQuota) -> set[str]:
         known = (quota_usage.matching(each, quota.spec.hard) for each in self._counted)
@@ -124,12 +124,12 @@ def _counts_alike(resource: str, old: HasMetadata, new: HasMetadata) -> bool:
 
 def _news(quota: ResourceQuota, counted: Usage) -> tuple[Patch, ...]:
     """The step that tells what is enforced and used, if the status says otherwise; what nobody can count stays."""
-    hard, told = resources.parse_list(quota.spec.hard), resources.parse_list(quota.status.used)
-    used = {name: amount for name, amount in (told | counted).items() if name in hard}
-    if used == told and hard == resources.parse_list(quota.status.hard):
+    hard, stated = resources.parse_list(quota.spec.hard), resources.parse_list(quota.status.used)
+    used = {name: amount for name, amount in (stated | counted).items() if name in hard}
+    if used == stated and hard == resources.parse_list(quota.status.hard):
         return ()
-    told_of = (*quota.status.hard, *quota.status.used)
-    gone: dict[str, JSON] = dict.fromkeys(name for name in told_of if name not in hard)
+    reported_of = (*quota.status.hard, *quota.status.used)
+    gone: dict[str, JSON] = dict.fromkeys(name for name in reported_of if name not in hard)
     return (
         Patch(
             RESOURCE_QUOTAS,

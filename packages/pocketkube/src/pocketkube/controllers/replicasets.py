@@ -28,11 +28,11 @@ class ReplicaSets:
 
     def __init__(self, manager: Manager, client: Client) -> None:
         self._family = Family(manager, client, REPLICA_SETS, PODS, lambda rs: rs.spec.selector)
-        controller = manager.controller("replicasets", self._turn)
+        controller = manager.controller("replicasets", self._reconcile)
         controller.follow(self._family.owners)
         controller.follow(self._family.children, self._family.parents)
 
-    async def _turn(self, key: Key, now: datetime) -> Plan:
+    async def _reconcile(self, key: Key, now: datetime) -> Plan:
         owner = self._family.owners.reader.get(key)
         if owner is None or owner.metadata.deletion_timestamp is not None:
             return NOTHING
@@ -40,9 +40,9 @@ class ReplicaSets:
         active = [pod for pod in pods.mine if pod_control.is_active(pod)]
         readiness = pod_control.readiness(active, owner.spec.min_ready_seconds, now)
         status = status_of(owner, active, readiness)
-        told = pod_control.report(REPLICA_SETS, owner, owner.status, status)
-        steps = (*self._scale(owner, active), *told)
-        return Plan().then(*pods.claims).then(*steps).wake(readiness.next_at)
+        stated = pod_control.report(REPLICA_SETS, owner, owner.status, status)
+        steps = (*self._scale(owner, active), *stated)
+        return Plan().then(*pods.claims).then(*steps).requeue(readiness.next_at)
 
     def _scale(self, owner: ReplicaSet, active: Sequence[Pod]) -> tuple[Step, ...]:
         missing = min(owner.spec.replicas - len(active), BURST)

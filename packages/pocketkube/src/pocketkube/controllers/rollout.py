@@ -107,9 +107,9 @@ def _new_size(wanted: int, most: int, new: ReplicaSet, old: Iterable[ReplicaSet]
 
 def _old_sizes(least: int, new: ReplicaSet, old: Sequence[ReplicaSet]) -> Mapping[str, int]:
     """Takes pods from the old: first those that do not serve anyway, then as many as may be missing."""
-    told = sum(each.spec.replicas for each in (*old, new))
+    stated = sum(each.spec.replicas for each in (*old, new))
     starting = new.spec.replicas - _available(new)
-    left = told - least - starting
+    left = stated - least - starting
     shrunk: dict[str, int] = {}
     for each in old:
         useless = min(each.spec.replicas - _available(each), left)
@@ -137,14 +137,14 @@ def status_of(
     """Counts the pods of a Deployment and says how it does."""
     every, had = sets.every, deployment.status
     available = sum(each.status.available_replicas for each in every)
-    told = sum(each.spec.replicas for each in every)
+    stated = sum(each.spec.replicas for each in every)
     counted = DeploymentStatus(
         observed_generation=deployment.metadata.generation,
         replicas=sum(each.status.replicas for each in every),
         updated_replicas=sets.new.status.replicas if sets.new is not None else 0,
         ready_replicas=sum(each.status.ready_replicas for each in every),
         available_replicas=available,
-        unavailable_replicas=max(told - available, 0),
+        unavailable_replicas=max(stated - available, 0),
         collision_count=collisions or None,
         conditions=had.conditions,
     )

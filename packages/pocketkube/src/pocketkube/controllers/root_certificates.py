@@ -12,7 +12,7 @@ from pocketkube.controllers import pod_control
 NAME = "kube-root-ca.crt"
 _MEMBER = "ca.crt"
 _ABOUT = "kubernetes.io/description"
-_TOLD = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+_REPORTED = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 
 
 class RootCertificates:
@@ -22,23 +22,23 @@ class RootCertificates:
         self._data: dict[str, JSON] = {_MEMBER: certificate}
         self._namespaces = manager.informers.of(NAMESPACES)
         self._maps = manager.informers.of(CONFIG_MAPS)
-        controller = manager.controller("root-certificates", self._turn)
+        controller = manager.controller("root-certificates", self._reconcile)
         controller.follow(self._namespaces)
         controller.follow(self._maps, _home)
 
-    def _turn(self, key: Key, _: datetime) -> Plan:
+    def _reconcile(self, key: Key, _: datetime) -> Plan:
         namespace = self._namespaces.reader.get(key)
         if namespace is None or namespace.metadata.deletion_timestamp is not None:
             return NOTHING
         found = self._maps.reader.get(Key(key.name, NAME))
         if found is None:
-            meta: JSON = {"name": NAME, "namespace": key.name, "annotations": {_ABOUT: _TOLD}}
+            meta: JSON = {"name": NAME, "namespace": key.name, "annotations": {_ABOUT: _REPORTED}}
             return Plan().then(Create(CONFIG_MAPS, {"metadata": meta, "data": self._data}))
         if found.data == self._data and found.metadata.annotations.get(_ABOUT):
             return NOTHING
         others: dict[str, JSON] = dict.fromkeys(found.data)
         changed: JSON = {
-            "metadata": {"annotations": {_ABOUT: _TOLD}},
+            "metadata": {"annotations": {_ABOUT: _REPORTED}},
             "data": others | self._data,
         }
         return Plan().then(pod_control.change(CONFIG_MAPS, found, changed))

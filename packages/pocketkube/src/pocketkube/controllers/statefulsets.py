@@ -32,11 +32,11 @@ class StatefulSets:
 
     def __init__(self, manager: Manager, client: Client) -> None:
         self._family = Family(manager, client, STATEFUL_SETS, PODS, lambda each: each.spec.selector)
-        controller = manager.controller("statefulsets", self._turn)
+        controller = manager.controller("statefulsets", self._reconcile)
         controller.follow(self._family.owners)
         controller.follow(self._family.children, self._family.parents)
 
-    async def _turn(self, key: Key, now: datetime) -> Plan:
+    async def _reconcile(self, key: Key, now: datetime) -> Plan:
         owner = self._family.owners.reader.get(key)
         if owner is None or owner.metadata.deletion_timestamp is not None:
             return NOTHING
@@ -50,7 +50,7 @@ class StatefulSets:
             *next_steps(owner, numbered, now),
             *pod_control.report(STATEFUL_SETS, owner, owner.status, status),
         )
-        return Plan().then(*children.claims).then(*steps).wake(readiness.next_at)
+        return Plan().then(*children.claims).then(*steps).requeue(readiness.next_at)
 
 
 def by_number(owner: StatefulSet, pods: Iterable[Pod]) -> dict[int, Pod]:

@@ -41,7 +41,7 @@ class Nodes:
         self._machines = machines
         self._leases = leases
         self._nodes = manager.informers.of(NODES)
-        self._controller = manager.controller("nodes", self._turn)
+        self._controller = manager.controller("nodes", self._reconcile)
         self._controller.follow(self._nodes)
         machines.attend("nodes", self._look_at)
         for name in machines:
@@ -50,7 +50,7 @@ class Nodes:
     def _look_at(self, name: str) -> None:
         self._controller.queue.add(Key("", name))
 
-    def _turn(self, key: Key, now: datetime) -> Plan:
+    def _reconcile(self, key: Key, now: datetime) -> Plan:
         machine = self._machines.get(key.name)
         node = self._nodes.reader.get(key)
         if machine is None:
@@ -65,14 +65,14 @@ class Nodes:
         if not self._leases:
             return Plan().then(*steps)
         welcome = _welcome(node) if node is not None else ()
-        return Plan().then(*welcome, *steps, _heartbeat(key.name, now)).wake(now + HEARTBEAT)
+        return Plan().then(*welcome, *steps, _heartbeat(key.name, now)).requeue(now + HEARTBEAT)
 
 
 def _lost(machine: Machine, node: Node | None, now: datetime) -> Plan:
     """Says of a machine without power what whoever misses its heartbeats would say, and when they would."""
     since = machine.silent_since = machine.silent_since or now
     if now < since + GRACE:
-        return Plan().wake(since + GRACE)
+        return Plan().requeue(since + GRACE)
     return Plan().then(*silenced(node, now)) if node is not None else NOTHING
 
 

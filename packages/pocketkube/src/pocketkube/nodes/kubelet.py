@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from kubeloop.objects import core
 from kubeloop.objects.core import NODES, PODS, Node, Pod
 from kubeloop.objects.meta import Key, key_of
-from kubeloop.objects.plan import NOTHING, Delete, EventType, Notice, Patch, PatchType, Plan
+from kubeloop.objects.plan import NOTHING, Delete, Emit, EventType, Patch, PatchType, Plan
 from kubeloop.runtime.manager import Manager
 from kubeloop.runtime.store import Change
 from pocketkube.nodes import lifetimes, pod_status
@@ -36,11 +36,11 @@ class Kubelet:
         self._pods.add_index(
             BY_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ()
         )
-        self._picture = Cluster()
+        self._snapshot = Cluster()
         """Who has room on which node; finished pods and those that are not admitted have none."""
         self._nodes.on_change(self._node_changed)
         self._pods.on_change(self._pod_changed)
-        self._controller = manager.controller("kubelet", self._turn)
+        self._controller = manager.controller("kubelet", self._reconcile)
         self._controller.follow(self._pods, self._bound)
         self._controller.follow(self._nodes, lambda node: self._on(node.metadata.name))
         machines.attend("kubelet", self._look_after)
@@ -58,16 +58,16 @@ class Kubelet:
             self._controller.queue.add(key)
 
     def _node_changed(self, change: Change[Node]) -> None:
-        self._picture.set_node(change.objects[0].metadata.name, change.new)
+        self._snapshot.set_node(change.objects[0].metadata.name, change.new)
 
     def _pod_changed(self, change: Change[Pod]) -> None:
         pod = change.new
         if pod is not None and self._is_admitted(pod) and not core.is_finished(pod):
-            self._picture.seat(pod_info.measure(pod), pod.spec.node_name)
+            self._snapshot.seat(pod_info.measure(pod), pod.spec.node_name)
         else:
-            self._picture.leave(key_of(change.objects[0]))
+            self._snapshot.leave(key_of(change.objects[0]))
 
-    def _turn(self, key: Key, now: datetime) -> Plan:
+    def _reconcile(self, key: Key, now: datetime) -> Plan:
         pod = self._pods.reader.get(key)
         if pod is None:
             self._marks.pop(key, None)
@@ -86,22 +86,22 @@ class Kubelet:
         grace = pod.metadata.deletion_grace_period_seconds or 0
         stopped_at = self._begun(pod, STOP, now) + timedelta(seconds=min(manners.stop, grace))
         if now < stopped_at:
-            return Plan().wake(stopped_at)
+            return Plan().requeue(stopped_at)
         return Plan().then(Delete(PODS, key_of(pod), pod.metadata.uid, grace_seconds=0))
 
     def _admit(self, pod: Pod, manners: Manners, now: datetime) -> Plan:
         name = pod.spec.node_name
-        if name not in self._picture.nodes:
+        if name not in self._snapshot.nodes:
             return NOTHING
         if not self._is_admitted(pod):
             started_at = self._begun(pod, START, now) + timedelta(seconds=manners.start)
             if now < started_at:
-                return Plan().wake(started_at)
-            tenant, room = pod_info.measure(pod), self._picture.site(name).room
+                return Plan().requeue(started_at)
+            tenant, room = pod_info.measure(pod), self._snapshot.site(name).room
             for short in room.lacks(tenant.demand):
                 return _status(pod, pod_status.refused(short, tenant.demand, room))
             self._begun(pod, ADMITTED, now)
-            self._picture.seat(tenant, name)
+            self._snapshot.seat(tenant, name)
         bad = (_complaint(pod, each) for each in lifetimes.complaints(pod))
         return _status(pod, pod_status.started(pod, now)).tell(*bad)
 
@@ -124,11 +124,11 @@ def _keep(pod: Pod, now: datetime) -> Plan:
     news, due = lifetimes.news(pod, now)
     if news is None and not core.is_ready(pod) and lifetimes.runs(pod):
         news = pod_status.ready_again(now)
-    return (_status(pod, news) if news is not None else Plan()).wake(due)
+    return (_status(pod, news) if news is not None else Plan()).requeue(due)
 
 
-def _complaint(pod: Pod, words: str) -> Notice:
-    return Notice(PODS, pod, "InvalidAnnotation", words, EventType.WARNING)
+def _complaint(pod: Pod, words: str) -> Emit:
+    return Emit(PODS, pod, "InvalidAnnotation", words, EventType.WARNING)
 
 
 def _status(pod: Pod, status: pod_status.State) -> Plan:

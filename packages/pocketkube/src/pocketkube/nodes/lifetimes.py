@@ -70,8 +70,8 @@ def _after_run(pod: Pod, code: int, began: datetime, now: datetime) -> pod_statu
     pause = _pause(restarts, now - began)
     if not pause:
         return pod_status.restarted(pod, exit_, now)
-    told = str(Duration(int(pause.total_seconds()) * duration.SECOND))
-    return pod_status.waiting(pod, exit_, told, now)
+    stated = str(Duration(int(pause.total_seconds()) * duration.SECOND))
+    return pod_status.waiting(pod, exit_, stated, now)
 
 
 def _pause(restarts: int, ran: timedelta) -> timedelta:

@@ -89,8 +89,8 @@ def unspecified(names: Iterable[str], pod: Pod) -> str:
         said = _named(container.resources.requests, container.resources.limits)
         for name in set(_DEMANDED).intersection(names) - said:
             missing.setdefault(name, set()).add(container.name)
-    told = [f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing)]
-    return f"must specify {'; '.join(told)}" if told else ""
+    stated = [f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing)]
+    return f"must specify {'; '.join(stated)}" if stated else ""
 
 
 def counted(

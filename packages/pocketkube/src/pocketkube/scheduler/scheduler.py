@@ -46,12 +46,12 @@ class Scheduler:
         self._binding: dict[Key, tuple[str, str, datetime]] = {}
         """What is being bound: the pod's UID, the node, and since when."""
         self._pods = manager.informers.of(PODS)
-        self._controller = manager.controller("scheduler", self._turn)
+        self._controller = manager.controller("scheduler", self._reconcile)
         manager.informers.of(NAMESPACES).on_change(self._namespace_changed)
         manager.informers.of(NODES).on_change(self._node_changed)
         self._pods.on_change(self._pod_changed)
 
-    def _turn(self, key: Key, now: datetime) -> Plan:
+    def _reconcile(self, key: Key, now: datetime) -> Plan:
         pod = self._pods.reader.get(key)
         if key in self._binding:
             return self._bind_again(key, pod, now)
@@ -61,7 +61,7 @@ class Scheduler:
             return self._next(writes.gated(pod, now))
         due = self._backlog.ripen(key, now)
         if self._backlog.first() != key:
-            return self._next(Plan().wake(due))
+            return self._next(Plan().requeue(due))
         return self._next(self._attempt(pod_info.measure(pod), now))
 
     def _next(self, plan: Plan) -> Plan:
@@ -86,7 +86,7 @@ class Scheduler:
         if before not in ("", decision.nominated):
             self._stir(before)
         rivals = tuple(self._cluster.promised(decision.nominated))
-        return writes.unschedulable(tenant, decision, rivals, self._name, now).wake(latest)
+        return writes.unschedulable(tenant, decision, rivals, self._name, now).requeue(latest)
 
     def _bind_again(self, key: Key, pod: Pod | None, now: datetime) -> Plan:
         """Looks at a binding that did not go as planned."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from kubeloop.objects import core, instant
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import JSON, key_of
-from kubeloop.objects.plan import NOTHING, Delete, EventType, Notice, Patch, PatchType, Plan, Post
+from kubeloop.objects.plan import NOTHING, Delete, Emit, EventType, Patch, PatchType, Plan, Post
 from pocketkube.scheduler import preemption
 from pocketkube.scheduler.pod_info import Tenant
 from pocketkube.scheduler.schedule_one import Unschedulable
@@ -22,7 +22,7 @@ def bound(pod: Pod, node: str) -> Plan:
     return (
         Plan()
         .then(Post(PODS, key, "binding", {"target": target}, pod.metadata.uid))
-        .tell(Notice(PODS, pod, "Scheduled", note, action="Binding"))
+        .tell(Emit(PODS, pod, "Scheduled", note, action="Binding"))
     )
 
 
@@ -42,7 +42,7 @@ def unschedulable(
     now: datetime,
 ) -> Plan:
     """Says why a pod has no node, and begins to make room for it; `rivals` are nominated to the node that is cleared."""
-    told = Notice(
+    stated = Emit(
         PODS,
         tenant.pod,
         "FailedScheduling",
@@ -59,21 +59,25 @@ def unschedulable(
             .then(*(Delete(PODS, key_of(v), v.metadata.uid) for v in victims))
             .tell(*(_pushed(victim, tenant.pod, decision.nominated) for victim in victims))
         )
-    return plan.tell(told)
+    return plan.tell(stated)
 
 
 def _status(pod: Pod, reason: str, message: str, nominated: str, now: datetime) -> Plan:
     """Reports that a pod is not scheduled, unless that is what it says already."""
     status: dict[str, JSON] = {}
-    told = core.reported(pod.status.conditions, _SCHEDULED)
-    if told is None or (told.status, told.reason, told.message) != ("False", reason, message):
+    stated = core.reported(pod.status.conditions, _SCHEDULED)
+    if stated is None or (stated.status, stated.reason, stated.message) != (
+        "False",
+        reason,
+        message,
+    ):
         condition: dict[str, JSON] = {
             "type": _SCHEDULED,
             "status": "False",
             "reason": reason,
             "message": message,
         }
-        if told is None or told.status != "False":
+        if stated is None or stated.status != "False":
             condition["lastTransitionTime"] = instant.render(now)
         status["conditions"] = [condition]
     if pod.status.nominated_node_name != nominated:
@@ -108,6 +112,6 @@ def _patched(pod: Pod, status: dict[str, JSON]) -> Patch:
     )
 
 
-def _pushed(victim: Pod, by: Pod, node: str) -> Notice:
+def _pushed(victim: Pod, by: Pod, node: str) -> Emit:
     note = f"Preempted by pod {by.metadata.uid} on node {node}"
-    return Notice(PODS, victim, "Preempted", note, action="Preempting")
+    return Emit(PODS, victim, "Preempted", note, action="Preempting")

@@ -23,24 +23,24 @@ from pocketkube.nodes.machines import Machines, Manners, Shape
 from pocketkube.simulation.journal import Journal
 from pocketkube.simulation.processes import Process
 from pocketkube.simulation.script import (
+    Action,
     AddNode,
     Apply,
     Crash,
     Create,
-    Deed,
     Delete,
     DeletePods,
     JumpClock,
     LoseNode,
     Manifest,
     Patch,
-    ProcessDeed,
+    ProcessAction,
     RemoveNode,
     ReturnNode,
     SlowNode,
     Step,
     Stop,
-    UserDeed,
+    UserAction,
 )
 
 _DEFAULT_NAMESPACE = "default"
@@ -69,88 +69,88 @@ class Player:
         began = loop.time()
         for step in steps:
             await asyncio.sleep(began + step.at - loop.time())
-            self._journal.note("script", "!", msgspec.json.encode(step.deed).decode())
+            self._journal.note("script", "!", msgspec.json.encode(step.action).decode())
             try:
-                await self._do(step.deed)
+                await self._do(step.action)
             except KubeError as error:
                 self._journal.note("script", "!", f"refused: {error}")
 
-    async def _do(self, deed: Deed) -> None:
-        match deed:
+    async def _do(self, action: Action) -> None:
+        match action:
             case Apply() | Create() | Patch() | Delete() | DeletePods():
-                await self._as_user(deed)
+                await self._as_user(action)
             case Crash() | Stop() | JumpClock():
-                self._to_process(self._process(deed.process), deed)
+                self._to_process(self._process(action.process), action)
             case RemoveNode():
-                self._machines.remove(deed.name)
-                await self._client.delete(NODES, Key("", deed.name))
+                self._machines.remove(action.name)
+                await self._client.delete(NODES, Key("", action.name))
             case _:
-                self._to_machine(deed)
+                self._to_machine(action)
 
-    async def _as_user(self, deed: UserDeed) -> None:
-        match deed:
+    async def _as_user(self, action: UserAction) -> None:
+        match action:
             case Apply():
-                await self._apply(deed)
+                await self._apply(action)
             case Create():
-                await self._create(deed)
+                await self._create(action)
             case Patch():
-                kind = await self._kind(deed.api_version, deed.kind)
-                key = _key(kind, deed.namespace, deed.name)
-                await self._client.patch(kind, key, deed.patch, PatchType.MERGE)
+                kind = await self._kind(action.api_version, action.kind)
+                key = _key(kind, action.namespace, action.name)
+                await self._client.patch(kind, key, action.patch, PatchType.MERGE)
             case Delete():
-                kind = await self._kind(deed.api_version, deed.kind)
-                key = _key(kind, deed.namespace, deed.name)
-                await self._client.delete(kind, key, grace_seconds=deed.grace)
+                kind = await self._kind(action.api_version, action.kind)
+                key = _key(kind, action.namespace, action.name)
+                await self._client.delete(kind, key, grace_seconds=action.grace)
             case _:
-                await self._delete_pods(deed)
+                await self._delete_pods(action)
 
-    def _to_machine(self, deed: AddNode | LoseNode | ReturnNode | SlowNode) -> None:
-        if not isinstance(deed, AddNode) and self._machines.get(deed.name) is None:
-            raise KubeError(f"there is no machine {deed.name!r}")
-        match deed:
+    def _to_machine(self, action: AddNode | LoseNode | ReturnNode | SlowNode) -> None:
+        if not isinstance(action, AddNode) and self._machines.get(action.name) is None:
+            raise KubeError(f"there is no machine {action.name!r}")
+        match action:
             case AddNode():
-                self._machines.add(deed.name, _shape(deed))
+                self._machines.add(action.name, _shape(action))
             case LoseNode():
-                self._machines.lose(deed.name)
+                self._machines.lose(action.name)
             case ReturnNode():
-                self._machines.recover(deed.name)
+                self._machines.recover(action.name)
             case _:
-                self._machines.slow(deed.name, Manners(deed.start, deed.stop))
+                self._machines.slow(action.name, Manners(action.start, action.stop))
 
-    def _to_process(self, process: Process, deed: ProcessDeed) -> None:
-        match deed:
+    def _to_process(self, process: Process, action: ProcessAction) -> None:
+        match action:
             case Crash():
-                process.crash(deed.down)
+                process.crash(action.down)
             case Stop():
-                process.stop(deed.seconds)
+                process.stop(action.seconds)
             case _:
-                process.jump(timedelta(seconds=deed.seconds))
+                process.jump(timedelta(seconds=action.seconds))
 
-    async def _apply(self, deed: Apply) -> None:
-        kind, key = await self._place(deed.manifest)
-        await self._client.patch(kind, key, deed.manifest, PatchType.APPLY, force=True)
+    async def _apply(self, action: Apply) -> None:
+        kind, key = await self._place(action.manifest)
+        await self._client.patch(kind, key, action.manifest, PatchType.APPLY, force=True)
 
-    async def _create(self, deed: Create) -> None:
-        kind, key = await self._place(deed.manifest)
-        meta = {**deed.manifest.get("metadata", {})}
+    async def _create(self, action: Create) -> None:
+        kind, key = await self._place(action.manifest)
+        meta = {**action.manifest.get("metadata", {})}
         if key.namespace:
             meta["namespace"] = key.namespace
-        await self._client.create(kind, {**deed.manifest, "metadata": meta})
+        await self._client.create(kind, {**action.manifest, "metadata": meta})
 
     async def _place(self, manifest: Manifest) -> tuple[Kind[Object], Key]:
         kind = await self._kind(manifest.get("apiVersion", ""), manifest.get("kind", ""))
         meta = manifest.get("metadata", {})
         return kind, _key(kind, meta.get("namespace", ""), meta.get("name", ""))
 
-    async def _delete_pods(self, deed: DeletePods) -> None:
-        fields = f"spec.nodeName={deed.node}" if deed.node else ""
-        labels = str(selector.from_labels(deed.labels))
-        found = await self._client.list(PODS, deed.namespace, labels=labels, fields=fields)
-        pods = [pod for pod in found.items if not (deed.node and _stays(pod))]
-        for pod in pods[: deed.most]:
+    async def _delete_pods(self, action: DeletePods) -> None:
+        fields = f"spec.nodeName={action.node}" if action.node else ""
+        labels = str(selector.from_labels(action.labels))
+        found = await self._client.list(PODS, action.namespace, labels=labels, fields=fields)
+        pods = [pod for pod in found.items if not (action.node and _stays(pod))]
+        for pod in pods[: action.most]:
             with suppress(NotFound):
                 uid = pod.metadata.uid
-                await self._client.delete(PODS, key_of(pod), uid=uid, grace_seconds=deed.grace)
+                await self._client.delete(PODS, key_of(pod), uid=uid, grace_seconds=action.grace)
 
     def _process(self, name: str) -> Process:
         found = self._processes.get(name)
@@ -180,14 +180,14 @@ def _stays(pod: Pod) -> bool:
     return owner is not None and owner.kind == DAEMON_SETS.kind
 
 
-def _shape(deed: AddNode) -> Shape:
-    rest = dict(deed.capacity)
+def _shape(action: AddNode) -> Shape:
+    rest = dict(action.capacity)
     usual = Shape()
     return Shape(
         cpu=rest.pop("cpu", usual.cpu),
         memory=rest.pop("memory", usual.memory),
         pods=int(rest.pop("pods", usual.pods)),
         extended=rest,
-        labels=deed.labels,
-        taints=tuple(deed.taints),
+        labels=action.labels,
+        taints=tuple(action.taints),
     )

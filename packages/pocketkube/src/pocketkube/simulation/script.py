@@ -14,23 +14,23 @@ from kubeloop.objects.meta import JSON
 Manifest = dict[str, Any]
 
 
-class _Deed(msgspec.Struct, frozen=True, tag_field="deed", omit_defaults=True):
+class _Action(msgspec.Struct, frozen=True, tag_field="deed", omit_defaults=True):
     """Something that happens."""
 
 
-class Apply(_Deed, frozen=True, tag="apply"):
+class Apply(_Action, frozen=True, tag="apply"):
     """A user applies a manifest."""
 
     manifest: Manifest
 
 
-class Create(_Deed, frozen=True, tag="create"):
+class Create(_Action, frozen=True, tag="create"):
     """A user, or a program of theirs, creates an object."""
 
     manifest: Manifest
 
 
-class Patch(_Deed, frozen=True, tag="patch"):
+class Patch(_Action, frozen=True, tag="patch"):
     """A user edits an object, by a merge patch."""
 
     api_version: str
@@ -40,7 +40,7 @@ class Patch(_Deed, frozen=True, tag="patch"):
     namespace: str = ""
 
 
-class Delete(_Deed, frozen=True, tag="delete"):
+class Delete(_Action, frozen=True, tag="delete"):
     """A user deletes an object; a grace of 0 seconds is a forced deletion, None leaves the object's own."""
 
     api_version: str
@@ -50,7 +50,7 @@ class Delete(_Deed, frozen=True, tag="delete"):
     grace: int | None = None
 
 
-class DeletePods(_Deed, frozen=True, tag="delete-pods"):
+class DeletePods(_Action, frozen=True, tag="delete-pods"):
     """A user deletes pods: those with such labels, or those on a node as `kubectl drain` does; at most so many."""
 
     namespace: str = ""
@@ -60,7 +60,7 @@ class DeletePods(_Deed, frozen=True, tag="delete-pods"):
     grace: int | None = None
 
 
-class AddNode(_Deed, frozen=True, tag="add-node"):
+class AddNode(_Action, frozen=True, tag="add-node"):
     """A machine joins: what it offers, and how it is marked."""
 
     name: str
@@ -69,25 +69,25 @@ class AddNode(_Deed, frozen=True, tag="add-node"):
     taints: list[dict[str, str]] = []
 
 
-class LoseNode(_Deed, frozen=True, tag="lose-node"):
+class LoseNode(_Action, frozen=True, tag="lose-node"):
     """A machine loses its power."""
 
     name: str
 
 
-class ReturnNode(_Deed, frozen=True, tag="return-node"):
+class ReturnNode(_Action, frozen=True, tag="return-node"):
     """A lost machine is there again."""
 
     name: str
 
 
-class RemoveNode(_Deed, frozen=True, tag="remove-node"):
+class RemoveNode(_Action, frozen=True, tag="remove-node"):
     """A machine leaves the cluster for good."""
 
     name: str
 
 
-class SlowNode(_Deed, frozen=True, tag="slow-node"):
+class SlowNode(_Action, frozen=True, tag="slow-node"):
     """From now on, pods take so many seconds to start and to stop on a machine."""
 
     name: str
@@ -95,38 +95,38 @@ class SlowNode(_Deed, frozen=True, tag="slow-node"):
     stop: float
 
 
-class Crash(_Deed, frozen=True, tag="crash"):
+class Crash(_Action, frozen=True, tag="crash"):
     """A process ends at once, and is started again after some seconds."""
 
     process: str
     down: float = 5.0
 
 
-class Stop(_Deed, frozen=True, tag="stop"):
+class Stop(_Action, frozen=True, tag="stop"):
     """A process does not run for some seconds, without noticing."""
 
     process: str
     seconds: float
 
 
-class JumpClock(_Deed, frozen=True, tag="jump-clock"):
+class JumpClock(_Action, frozen=True, tag="jump-clock"):
     """The wall clock of a process is set, forward or back."""
 
     process: str
     seconds: float
 
 
-UserDeed = Apply | Create | Patch | Delete | DeletePods
-MachineDeed = AddNode | LoseNode | ReturnNode | RemoveNode | SlowNode
-ProcessDeed = Crash | Stop | JumpClock
-Deed = UserDeed | MachineDeed | ProcessDeed
+UserAction = Apply | Create | Patch | Delete | DeletePods
+MachineAction = AddNode | LoseNode | ReturnNode | RemoveNode | SlowNode
+ProcessAction = Crash | Stop | JumpClock
+Action = UserAction | MachineAction | ProcessAction
 
 
 class Step(msgspec.Struct, frozen=True):
     """A deed, and how many seconds after the beginning it is done."""
 
     at: float
-    deed: Deed
+    action: Action
 
 
 def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -151,9 +151,9 @@ def parse(text: bytes) -> tuple[Step, ...]:
 def kinds(steps: Iterable[Step]) -> frozenset[tuple[str, str]]:
     """Finds of which kinds objects are made: API version and kind."""
     return frozenset(
-        (step.deed.manifest.get("apiVersion", ""), step.deed.manifest.get("kind", ""))
+        (step.action.manifest.get("apiVersion", ""), step.action.manifest.get("kind", ""))
         for step in steps
-        if isinstance(step.deed, Apply | Create)
+        if isinstance(step.action, Apply | Create)
     )
 
 

@@ -171,16 +171,16 @@ class _Search:
 
 def _simpler(step: Step) -> Iterator[Step]:
     """The same step with smaller numbers, the smallest first."""
-    deed = step.deed
-    if not isinstance(deed, Apply | Create):
+    action = step.action
+    if not isinstance(action, Apply | Create):
         return
-    spec = deed.manifest.get("spec", {})
+    spec = action.manifest.get("spec", {})
     large = [name for name in _COUNTS if spec.get(name, 1) > 1]
     for number in (1, 2):
         if any(spec[name] > number for name in large):
             changed: dict[str, Any] = {name: min(number, spec[name]) for name in large}
-            manifest = {**deed.manifest, "spec": {**spec, **changed}}
-            yield Step(step.at, msgspec.structs.replace(deed, manifest=manifest))
+            manifest = {**action.manifest, "spec": {**spec, **changed}}
+            yield Step(step.at, msgspec.structs.replace(action, manifest=manifest))
 
 
 def _hurried(case: Case, gap: float) -> Case:
@@ -191,5 +191,5 @@ def _hurried(case: Case, gap: float) -> Case:
         pause = min(after - before, gap)
         saved += after - before - pause
         at += pause
-        steps.append(Step(round(at, 3), step.deed))
+        steps.append(Step(round(at, 3), step.action))
     return replace(case, steps=tuple(steps), length=max(at, case.length - saved))

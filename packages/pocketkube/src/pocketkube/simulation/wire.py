@@ -201,8 +201,8 @@ class _Stream:
         if chunk is None:
             arrived.end()
         elif not arrived.ended:
-            told = f"{self._path} {len(chunk)} {_version_in(chunk)} {checksum(chunk)}"
-            self._wire.note("~", told)
+            stated = f"{self._path} {len(chunk)} {_version_in(chunk)} {checksum(chunk)}"
+            self._wire.note("~", stated)
             arrived.take(chunk)
 
 

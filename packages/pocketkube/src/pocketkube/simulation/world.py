@@ -160,7 +160,7 @@ class _World:
             self._setup.invariants,
             self._clock,
             self._journal,
-            self._accuse,
+            self._report_violation,
             seed=self._setup.seed,
             replay=self._setup.replay,
         )
@@ -269,8 +269,8 @@ class _World:
         record, by = event.record, CALLER.get()
         key = record.key
         where = f"{key.namespace}/{key.name}" if key.namespace else key.name
-        told = f"{key.resource} {where} v{record.version} {event.change} {checksum(record.value)}"
-        self._journal.note(by, "=", told)
+        stated = f"{key.resource} {where} v{record.version} {event.change} {checksum(record.value)}"
+        self._journal.note(by, "=", stated)
         self._journal.writes += 1
         change = Change(
             at=self._clock.now(),
@@ -291,7 +291,7 @@ class _World:
         if self._journal.writes % COLLECT_EVERY == 0:
             gc.collect()
 
-    def _accuse(self, violation: str, report: str) -> None:
+    def _report_violation(self, violation: str, report: str) -> None:
         self._report = self._report or report
         self._end(violation)
 

@@ -21,7 +21,7 @@ from pocketkube.simulation.changes import Change, Subject
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
-Told = Builder[Any]
+Summary = Builder[Any]
 
 
 class Story:
@@ -38,7 +38,7 @@ class Story:
         """What is wrong so far, in the words of the invariants."""
         return [violation.sentence for violation in self.auditor.violations]
 
-    def tell(self, *objects: Told, by: str = "user") -> None:
+    def tell(self, *objects: Summary, by: str = "user") -> None:
         """Stores objects as they are given, new ones and changed ones."""
         for obj in objects:
             subject = _subject(obj)
@@ -48,7 +48,7 @@ class Story:
             self._objects[subject] = after
             self._note(subject, before, after, by)
 
-    def lose(self, *objects: Told, by: str = "user") -> None:
+    def lose(self, *objects: Summary, by: str = "user") -> None:
         """Removes objects; all that counts of them is their name."""
         for obj in objects:
             self._version += 1
@@ -71,7 +71,7 @@ class Story:
         """Tells a commit that no server would make."""
         self.auditor.note(change)
 
-    def _stamped(self, obj: Told, before: Mapping[str, JSON] | None) -> dict[str, JSON]:
+    def _stamped(self, obj: Summary, before: Mapping[str, JSON] | None) -> dict[str, JSON]:
         uid = _meta(before).get("uid") or f"uid-{self._version}"
         given: JSON = {"uid": uid, "resourceVersion": str(self._version), **_meta(obj.json)}
         return {**obj.json, "metadata": given}
@@ -86,7 +86,7 @@ class Story:
         self.note(Change(self.now, self._version, *subject, before, after, by))
 
 
-def _subject(obj: Told) -> Subject:
+def _subject(obj: Summary) -> Subject:
     meta = _meta(obj.json)
     return Subject(str(obj.kind), str(meta.get("namespace", "")), str(meta["name"]))
 

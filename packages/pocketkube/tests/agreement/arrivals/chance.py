@@ -12,9 +12,9 @@ import random
 from tests.agreement.arrivals.applications import PRIORITIES
 from tests.agreement.arrivals.histories import (
     NAMESPACE,
+    Action,
     Arrive,
     Cordon,
-    Deed,
     History,
     Join,
     Leave,
@@ -62,14 +62,14 @@ class Play:
     def through(self, history: History) -> int:
         """Plays a history and counts who waits in the end."""
         for burst in history.bursts:
-            for deed in burst:
-                self._do(deed)
+            for action in burst:
+                self._do(action)
             while self._try_all():
                 pass
         return len(self._waiting)
 
-    def _do(self, deed: Deed) -> None:
-        match deed:
+    def _do(self, action: Action) -> None:
+        match action:
             case Arrive(pod) if pod.build().spec.scheduling_gates:
                 self._gated[pod.build().metadata.name] = pod
             case Arrive(pod):

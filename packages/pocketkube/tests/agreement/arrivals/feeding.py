@@ -17,16 +17,16 @@ from dataclasses import dataclass, field
 from tests.agreement.arrivals.applications import PRIORITIES
 from tests.agreement.arrivals.histories import (
     NAMESPACE,
+    Action,
     Arrive,
     Cordon,
-    Deed,
     History,
     Join,
     Leave,
     Lift,
     Retire,
 )
-from tests.agreement.arrivals.lookout import Lookout, Picture
+from tests.agreement.arrivals.lookout import Lookout, Snapshot
 
 from kubeloop.client.client import Client
 from kubeloop.client.errors import AlreadyExists, NotFound
@@ -75,15 +75,15 @@ class Feeder:
     async def play(self) -> Rest:
         """Plays all bursts and says how things stand in the end; leaves an empty cluster."""
         for burst in self.history.bursts:
-            for deed in burst:
-                await self._do(deed)
+            for action in burst:
+                await self._do(action)
             async with self._patience():
                 await self._rest()
         async with self._patience():
-            while not await self._holds(picture := await self._rest()):
+            while not await self._holds(snapshot := await self._rest()):
                 pass
         await self._clear()
-        return Rest(len(picture.pods), len(picture.waiting))
+        return Rest(len(snapshot.pods), len(snapshot.waiting))
 
     @asynccontextmanager
     async def _patience(self) -> AsyncIterator[None]:
@@ -96,18 +96,18 @@ class Feeder:
                 error.add_note(line)
             raise
 
-    def _unrest(self, picture: Picture) -> Iterator[str]:
+    def _unrest(self, snapshot: Snapshot) -> Iterator[str]:
         """What keeps the scheduler from being called at rest."""
-        for pod in picture.pods:
+        for pod in snapshot.pods:
             if not _is_settled(pod):
                 yield f"{pod.metadata.name} is not settled: {pod.spec.node_name=} {pod.status}"
-        for pod in picture.hopeful:
+        for pod in snapshot.hopeful:
             yield f"{pod.metadata.name} has hope, and was told: {pod.status.conditions}"
-        for name in self._wanted.keys() - {pod.metadata.name for pod in picture.pods}:
+        for name in self._wanted.keys() - {pod.metadata.name for pod in snapshot.pods}:
             yield f"{name} is missing"
 
-    async def _do(self, deed: Deed) -> None:
-        match deed:
+    async def _do(self, action: Action) -> None:
+        match action:
             case Arrive(pod):
                 await self._make(pod)
             case Leave(pod=name):
@@ -151,38 +151,38 @@ class Feeder:
         self._nodes.remove(node)
         await self.client.delete(NODES, Key("", node))
 
-    async def _rest(self) -> Picture:
+    async def _rest(self) -> Snapshot:
         """Waits until the scheduler seems to be at rest."""
         while not self._is_at_rest(self.lookout.last_seen) or not self._is_at_rest(
-            picture := await self.lookout.look()
+            snapshot := await self.lookout.look()
         ):
             await self._make_again(pod.metadata.name for pod in self.lookout.last_seen.pods)
             await self.lookout.change()
-        return picture
+        return snapshot
 
-    def _is_at_rest(self, picture: Picture) -> bool:
-        return self._is_still(picture) and not any(picture.hopeful)
+    def _is_at_rest(self, snapshot: Snapshot) -> bool:
+        return self._is_still(snapshot) and not any(snapshot.hopeful)
 
     async def _make_again(self, there: Iterable[str]) -> None:
         for name in sorted(self._wanted.keys() - set(there)):
             with suppress(AlreadyExists):
                 await self.client.create(PODS, self._wanted[name].json)
 
-    def _is_still(self, picture: Picture) -> bool:
+    def _is_still(self, snapshot: Snapshot) -> bool:
         """Whether nothing is under way."""
         takes_pods = {
             node.metadata.name
-            for node in picture.nodes
+            for node in snapshot.nodes
             if all(taint.key != NOT_READY for taint in node.spec.taints)
         }
-        names = {pod.metadata.name for pod in picture.pods}
+        names = {pod.metadata.name for pod in snapshot.pods}
         return (
             takes_pods == self._nodes
             and names == self._wanted.keys()
-            and all(_is_settled(pod) for pod in picture.pods)
+            and all(_is_settled(pod) for pod in snapshot.pods)
         )
 
-    async def _holds(self, picture: Picture) -> bool:
+    async def _holds(self, snapshot: Snapshot) -> bool:
         """Whether nothing has changed when the scheduler has spoken about one last pod, which fits nowhere."""
         lowest = min(PRIORITIES, key=lambda name: PRIORITIES[name])
         nowhere: JSON = {"nodeSelector": {"there": "is-none"}, "priorityClassName": lowest}
@@ -190,7 +190,7 @@ class Feeder:
         while not _is_refused(await self.client.get(PODS, Key(NAMESPACE, "last"))):
             await self.lookout.change()
         await self.client.delete(PODS, Key(NAMESPACE, "last"))
-        return _seats(await self.lookout.look()) == _seats(picture)
+        return _seats(await self.lookout.look()) == _seats(snapshot)
 
     async def _clear(self) -> None:
         await self.client.delete_collection(PODS, NAMESPACE, deletion=Deletion(grace_seconds=0))
@@ -201,8 +201,8 @@ def _sits_on(node: str, pod: Pod) -> bool:
     return pod.spec.node_name == node
 
 
-def _seats(picture: Picture) -> Collection[tuple[str, str]]:
-    return {(pod.metadata.uid, pod.spec.node_name) for pod in picture.pods}
+def _seats(snapshot: Snapshot) -> Collection[tuple[str, str]]:
+    return {(pod.metadata.uid, pod.spec.node_name) for pod in snapshot.pods}
 
 
 def _is_settled(pod: Pod) -> bool:
@@ -216,5 +216,5 @@ def _is_settled(pod: Pod) -> bool:
 
 
 def _is_refused(pod: Pod) -> bool:
-    told = core.reported(pod.status.conditions, "PodScheduled")
-    return told is not None and told.reason == "Unschedulable"
+    stated = core.reported(pod.status.conditions, "PodScheduled")
+    return stated is not None and stated.reason == "Unschedulable"

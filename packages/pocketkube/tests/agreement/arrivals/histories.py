@@ -65,7 +65,7 @@ class Retire:
     node: str
 
 
-Deed = Arrive | Leave | Lift | Join | Cordon | Retire
+Action = Arrive | Leave | Lift | Join | Cordon | Retire
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class History:
     """Bursts of deeds; the scheduler comes to rest after each."""
 
     seed: int
-    bursts: tuple[tuple[Deed, ...], ...]
+    bursts: tuple[tuple[Action, ...], ...]
 
 
 def a_history(seed: int) -> History:
@@ -94,7 +94,7 @@ class _Author:
         self._closed: list[str] = []
         self._machines = 0
 
-    def bursts(self) -> Iterator[tuple[Deed, ...]]:
+    def bursts(self) -> Iterator[tuple[Action, ...]]:
         yield tuple(self._first_machines())
         for number in range(ROUNDS):
             yield tuple(self._arrivals())
@@ -102,7 +102,7 @@ class _Author:
         lifted = [Lift(self._gated.pop()) for _ in range(len(self._gated))]
         yield (*lifted, *self._arrivals())
 
-    def _first_machines(self) -> Iterator[Deed]:
+    def _first_machines(self) -> Iterator[Action]:
         """As many as leave somewhat too little room for the pods that will come."""
         mean = sum(map(_cpu, self._applications)) / len(self._applications)
         wanted = ARRIVALS * mean / self._rng.uniform(1.1, 1.4)
@@ -125,7 +125,7 @@ class _Author:
                 arrivals.append(Arrive(pod))
         return sorted(arrivals, key=_rank)
 
-    def _departures(self) -> Iterator[Deed]:
+    def _departures(self) -> Iterator[Action]:
         for name in [name for name in self._gated if self._rng.random() < 0.3]:
             self._gated.remove(name)
             yield Lift(name)
@@ -135,7 +135,7 @@ class _Author:
                 self._gated.remove(name)
             yield Leave(name)
 
-    def _machinery(self, *, last: bool) -> Iterator[Deed]:
+    def _machinery(self, *, last: bool) -> Iterator[Action]:
         """Changes a machine; none stays closed to the end."""
         if self._closed:
             closed = self._closed.pop()

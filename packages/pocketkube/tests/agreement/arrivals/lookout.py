@@ -21,7 +21,7 @@ from pocketkube.scheduler.snapshot import Cluster
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Snapshot:
     """All nodes and pods of one moment."""
 
     nodes: tuple[Node, ...]
@@ -65,14 +65,14 @@ class Lookout:
         self._pods.on_change(lambda _: self._changed.set())
 
     @property
-    def last_seen(self) -> Picture:
-        return Picture(tuple(self._nodes.reader.all()), tuple(self._pods.reader.all()))
+    def last_seen(self) -> Snapshot:
+        return Snapshot(tuple(self._nodes.reader.all()), tuple(self._pods.reader.all()))
 
-    async def look(self) -> Picture:
+    async def look(self) -> Snapshot:
         """Asks the server how things are now."""
         nodes = await self._client.list(NODES)
         pods = await self._client.list(PODS, NAMESPACE)
-        return Picture(tuple(nodes.items), tuple(pods.items))
+        return Snapshot(tuple(nodes.items), tuple(pods.items))
 
     async def change(self) -> None:
         """Waits until something has changed since this was last asked."""

@@ -128,8 +128,8 @@ def same_trouble(theirs: str, ours: str) -> bool:
     left, right = _TYPED.fullmatch(theirs), _TYPED.fullmatch(ours)
     if not left or not right or left[1] != right[1]:
         return theirs == ours
-    told = [{line.strip() for line in found[2].split("\n")} for found in (left, right)]
-    return told[0] <= told[1]
+    stated = [{line.strip() for line in found[2].split("\n")} for found in (left, right)]
+    return stated[0] <= stated[1]
 
 
 def difference(theirs: Any, ours: Any, path: str = "") -> str:

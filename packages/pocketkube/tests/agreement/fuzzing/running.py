@@ -71,7 +71,7 @@ class Side:
 
     async def seen(self) -> Object:
         """The events of all watches up to an object that is made to end them."""
-        told: Object = {}
+        stated: Object = {}
         for kind, watch in self._watches:
             name = f"{self.home}-{END}" if kind.selector else END
             path = kind.collection.replace("{home}", self.home)
@@ -79,10 +79,10 @@ class Side:
             events = await watch.until(
                 lambda event, name=name: event["object"].get("metadata", {}).get("name") == name
             )
-            told[kind.resource] = [
+            stated[kind.resource] = [
                 self.names.plain(event) for event in events if event["type"] != "BOOKMARK"
             ]
-        return told
+        return stated
 
 
 def _said(answer: Answer) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pocketkube.apiserver.access import policy
-from pocketkube.apiserver.access.access_check import ADMIN, Door, Settings
+from pocketkube.apiserver.access.access_check import ADMIN, AccessCheck, Settings
 from pocketkube.apiserver.access.action import Action
 from pocketkube.apiserver.access.tokens import make_key
 from pocketkube.apiserver.access.user import User
@@ -41,7 +41,9 @@ class World:
         self.storage = storage
         tokens = {"admin": ADMIN, "alice": User("alice", ("staff",)), "nobody": User("nobody")}
         settings = Settings(make_key(chance), tokens, "https://test")
-        self.door = Door(View(storage), settings, lambda: self.now, random.Random(0))
+        self.access_checker = AccessCheck(
+            View(storage), settings, lambda: self.now, random.Random(0)
+        )
 
     def pass_time(self, **span: float) -> None:
         self.now += timedelta(**span)
@@ -82,7 +84,7 @@ class World:
     def enter(self, token: str, action: Action, **headers: str) -> User:
         sent = {"Authorization": f"Bearer {token}"} if token else {}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.door.enter(sent, action)
+        return self.access_checker.enter(sent, action)
 
     def refusal(self, token: str, action: Action, **headers: str) -> tuple[int, str]:
         """How a request is refused; (200, "") if it is not."""
@@ -96,11 +98,13 @@ class World:
         return self.refusal(token, action)[0] == 200
 
     def token(self, name: str = "bot", namespace: str = "team", **spec: Any) -> str:
-        answer = self.door.issue(namespace, name, {"spec": spec})
+        answer = self.access_checker.issue(namespace, name, {"spec": spec})
         return str(answer["status"]["token"])
 
     def review(self, plural: str, spec: Object, user: User = ADMIN, namespace: str = "") -> Object:
-        answer: Object = self.door.answer(plural, namespace, {"spec": spec}, user)["status"]
+        answer: Object = self.access_checker.answer(plural, namespace, {"spec": spec}, user)[
+            "status"
+        ]
         return answer
 
 

@@ -38,7 +38,7 @@ async def open_world(world: "World") -> "World":
     "header", ["", "Basic YTpi", "Bearer", "Bearer ", "Bearer  alice"], ids=repr
 )
 def test_who_shows_no_token_is_anonymous(open_world: "World", header: str) -> None:
-    user = open_world.door.enter({"Authorization": header}, LOOK)
+    user = open_world.access_checker.enter({"Authorization": header}, LOOK)
     assert user == User("system:anonymous", ("system:unauthenticated",))
 
 
@@ -145,7 +145,7 @@ def test_a_token_for_somebody_else_does_not_open_this_door(open_world: "World") 
 
 
 def test_a_token_of_another_key_is_none_whatever_it_claims(open_world: "World") -> None:
-    claims = open_world.door.signer.read(open_world.token(), "https://test")
+    claims = open_world.access_checker.signer.read(open_world.token(), "https://test")
     forged = Signer(make_key(lambda count: b"f" * count)).sign(claims)
     assert open_world.refusal(forged, LOOK) == NOBODY
     head, body, signature = open_world.token().split(".")
@@ -156,7 +156,7 @@ def test_a_token_of_another_key_is_none_whatever_it_claims(open_world: "World") 
 
 
 async def test_a_secret_may_hold_a_token_without_an_end(open_world: "World") -> None:
-    token = open_world.door.issue_endless("team", "bot", "uid-of-bot", "old")
+    token = open_world.access_checker.issue_endless("team", "bot", "uid-of-bot", "old")
     assert open_world.refusal(token, LOOK) == NOBODY
     data = {"token": b64encode(token.encode()).decode()}
     await open_world.make("Secret", "old", "team", data=data)
@@ -179,11 +179,11 @@ async def test_a_secret_may_hold_a_token_without_an_end(open_world: "World") -> 
     ids=["a group", "a uid", "more"],
 )
 def test_half_an_impersonation_is_refused(
-    open_world: "World", sent: dict[str, str], told: str
+    open_world: "World", sent: dict[str, str], stated: str
 ) -> None:
     with pytest.raises(Refused, match="without impersonating a user name") as caught:
-        open_world.door.enter({"Authorization": "Bearer admin", **sent}, LOOK)
-    assert (caught.value.status.code, told in caught.value.status.message) == (400, True)
+        open_world.access_checker.enter({"Authorization": "Bearer admin", **sent}, LOOK)
+    assert (caught.value.status.code, stated in caught.value.status.message) == (400, True)
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ def test_names_that_are_no_text_are_made_some(open_world: "World") -> None:
 async def test_impersonation_needs_the_verb_and_nothing_of_ones_own_remains(
     open_world: "World",
 ) -> None:
-    code, told = open_world.refusal("alice", LOOK, Impersonate_User="bob")
-    assert (code, told) == (
+    code, stated = open_world.refusal("alice", LOOK, Impersonate_User="bob")
+    assert (code, stated) == (
         403,
         'forbidden: User "alice" cannot impersonate-on:user-info:get path "/look"',
     )
@@ -245,8 +245,8 @@ async def test_narrow_impersonation_allows_one_deed_and_never_the_masters(
     other = Action("get", path="/other")
     assert open_world.refusal("alice", other, Impersonate_User="bob")[0] == 403
     asked = {"Impersonate_User": "bob", "Impersonate_Group": "system:masters"}
-    code, told = open_world.refusal("alice", LOOK, **asked)
-    assert (code, told.endswith("impersonating the system:masters group is not allowed")) == (
+    code, stated = open_world.refusal("alice", LOOK, **asked)
+    assert (code, stated.endswith("impersonating the system:masters group is not allowed")) == (
         403,
         True,
     )

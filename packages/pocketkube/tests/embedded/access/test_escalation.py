@@ -71,10 +71,10 @@ async def test_a_role_holds_only_what_its_writer_has(
 ) -> None:
     await give(world, owned)
     if not lacking:
-        world.door.guard(ALICE, "roles", a_role(wanted), None)
+        world.access_checker.guard(ALICE, "roles", a_role(wanted), None)
         return
     with pytest.raises(Refused) as caught:
-        world.door.guard(ALICE, "roles", a_role(wanted), None)
+        world.access_checker.guard(ALICE, "roles", a_role(wanted), None)
     assert caught.value.status.code == 403
     assert caught.value.status.message == (
         f'roles.{RBAC} "new" is forbidden: user "alice" (groups=["staff"]) is attempting to'
@@ -84,73 +84,79 @@ async def test_a_role_holds_only_what_its_writer_has(
 
 async def test_a_permission_in_a_namespace_is_none_for_the_cluster(world: "World") -> None:
     await give(world, "get core pods", namespace="team")
-    world.door.guard(ALICE, "roles", a_role("get core pods"), None)
+    world.access_checker.guard(ALICE, "roles", a_role("get core pods"), None)
     with pytest.raises(Refused, match="not currently held"):
-        world.door.guard(ALICE, "clusterroles", a_role("get core pods", namespace=""), None)
+        world.access_checker.guard(
+            ALICE, "clusterroles", a_role("get core pods", namespace=""), None
+        )
 
 
 async def test_who_may_escalate_may_write_any_role(world: "World") -> None:
     await give(world, f"escalate {RBAC} roles", namespace="team")
-    world.door.guard(ALICE, "roles", a_role("* * *"), None)
+    world.access_checker.guard(ALICE, "roles", a_role("* * *"), None)
     with pytest.raises(Refused, match="not currently held"):
-        world.door.guard(ALICE, "roles", a_role("* * *", namespace="other"), None)
+        world.access_checker.guard(ALICE, "roles", a_role("* * *", namespace="other"), None)
 
 
 async def test_who_may_escalate_one_role_may_change_it_but_not_make_it(world: "World") -> None:
     await give(world, f"escalate {RBAC} roles = new", namespace="team")
-    world.door.guard(ALICE, "roles", a_role("* * *"), a_role())
+    world.access_checker.guard(ALICE, "roles", a_role("* * *"), a_role())
     with pytest.raises(Refused, match="not currently held"):
-        world.door.guard(ALICE, "roles", a_role("* * *"), None)
+        world.access_checker.guard(ALICE, "roles", a_role("* * *"), None)
 
 
 def test_masters_may_write_anything(world: "World") -> None:
-    world.door.guard(ADMIN, "roles", a_role("* * *"), None)
-    world.door.guard(ADMIN, "rolebindings", a_binding("Role", "gone"), None)
+    world.access_checker.guard(ADMIN, "roles", a_role("* * *"), None)
+    world.access_checker.guard(ADMIN, "rolebindings", a_binding("Role", "gone"), None)
 
 
 async def test_only_who_has_everything_may_let_a_role_gather(world: "World") -> None:
     gathering = a_role(namespace="") | {"aggregationRule": {"clusterRoleSelectors": [{}]}}
-    told = "must have cluster-admin privileges to use the aggregationRule"
+    stated = "must have cluster-admin privileges to use the aggregationRule"
     await give(world, "get,create,update * *", "* : *")
-    with pytest.raises(Refused, match=told):
-        world.door.guard(ALICE, "clusterroles", gathering, None)
-    with pytest.raises(Refused, match=told):
-        world.door.guard(ALICE, "clusterroles", a_role("get core pods", namespace=""), gathering)
+    with pytest.raises(Refused, match=stated):
+        world.access_checker.guard(ALICE, "clusterroles", gathering, None)
+    with pytest.raises(Refused, match=stated):
+        world.access_checker.guard(
+            ALICE, "clusterroles", a_role("get core pods", namespace=""), gathering
+        )
     await give(world, "* * *", "* : *")
-    world.door.guard(ALICE, "clusterroles", gathering, None)
+    world.access_checker.guard(ALICE, "clusterroles", gathering, None)
 
 
 async def test_a_role_is_bound_by_who_has_it_or_may_bind_it(world: "World") -> None:
     await world.role("power", "delete core nodes")
     with pytest.raises(Refused) as caught:
-        world.door.guard(ALICE, "rolebindings", a_binding("ClusterRole", "power"), None)
+        world.access_checker.guard(ALICE, "rolebindings", a_binding("ClusterRole", "power"), None)
     assert caught.value.status.message.startswith(f'rolebindings.{RBAC} "new" is forbidden: user')
     await give(world, f"bind {RBAC} clusterroles = power", namespace="team")
-    world.door.guard(ALICE, "rolebindings", a_binding("ClusterRole", "power"), None)
+    world.access_checker.guard(ALICE, "rolebindings", a_binding("ClusterRole", "power"), None)
     await give(world, "delete core nodes", namespace="team")
-    world.door.guard(ALICE, "rolebindings", a_binding("ClusterRole", "power"), None)
+    world.access_checker.guard(ALICE, "rolebindings", a_binding("ClusterRole", "power"), None)
     with pytest.raises(Refused, match="not currently held"):
-        world.door.guard(ALICE, "clusterrolebindings", a_binding("ClusterRole", "power", ""), None)
+        world.access_checker.guard(
+            ALICE, "clusterrolebindings", a_binding("ClusterRole", "power", ""), None
+        )
 
 
 async def test_a_role_that_is_not_there_cannot_be_bound(world: "World") -> None:
     with pytest.raises(Refused, match=f'rolebindings.{RBAC} "gone" not found'):
-        world.door.guard(ALICE, "rolebindings", a_binding("Role", "gone"), None)
+        world.access_checker.guard(ALICE, "rolebindings", a_binding("Role", "gone"), None)
 
 
 async def test_bookkeeping_needs_no_permission(world: "World") -> None:
     old = a_role("* * *")
     new = {**old, "metadata": {**old["metadata"], "finalizers": ["x/y"]}}
-    world.door.guard(ALICE, "roles", new, old)
+    world.access_checker.guard(ALICE, "roles", new, old)
     labelled = {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}
     with pytest.raises(Refused, match="not currently held"):
-        world.door.guard(ALICE, "roles", labelled, old)
+        world.access_checker.guard(ALICE, "roles", labelled, old)
 
 
 async def test_missing_roles_are_told_in_the_words_of_the_request(world: "World") -> None:
     for name in ("gone", "lost"):
         await world.bind(name, f"Role/{name}", {"kind": "User", "name": "alice"}, namespace="team")
     with pytest.raises(Refused) as caught:
-        world.door.guard(ALICE, "roles", a_role("get core pods"), None)
+        world.access_checker.guard(ALICE, "roles", a_role("get core pods"), None)
     vain = ", ".join(f'roles.{RBAC} "{name}" not found' for name in ("gone", "lost"))
     assert caught.value.status.message.endswith(f"; resolution errors: [[{vain}]]")

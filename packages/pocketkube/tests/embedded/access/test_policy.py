@@ -36,15 +36,15 @@ def test_everybody_with_a_name_may_discover_and_ask_about_themselves(cluster: "W
 
 
 async def test_admins_may_edit_and_editors_may_view(cluster: "World") -> None:
-    deeds = {
+    actions = {
         "view": Action("list", "", "pods", namespace="team"),
         "edit": Action("create", "apps", "deployments", namespace="team"),
         "admin": Action("create", "rbac.authorization.k8s.io", "roles", namespace="team"),
         "cluster-admin": Action("delete", "", "nodes", name="n"),
     }
-    for position, role in enumerate(deeds):
+    for position, role in enumerate(actions):
         await cluster.bind("x", f"ClusterRole/{role}", {"kind": "User", "name": "alice"})
-        allowed = [cluster.may("alice", deed) for deed in deeds.values()]
+        allowed = [cluster.may("alice", deed) for deed in actions.values()]
         assert allowed == [each <= position for each in range(4)]
 
 
@@ -61,7 +61,7 @@ async def test_admins_may_edit_and_editors_may_view(cluster: "World") -> None:
 def test_the_parts_of_a_cluster_may_do_their_work(
     cluster: "World", user: User, action: Action
 ) -> None:
-    assert cluster.door.rbac.decide(user, action).allowed
+    assert cluster.access_checker.rbac.decide(user, action).allowed
 
 
 def a_role(name: str, *rules: str, label: str = "", gathers: str = "") -> dict[str, Any]:

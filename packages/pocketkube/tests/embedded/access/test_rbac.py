@@ -106,18 +106,18 @@ async def test_masters_may_do_anything_without_any_role(world: "World") -> None:
         ),
     ],
 )
-def test_a_refusal_says_who_cannot_do_what(world: "World", action: Action, told: str) -> None:
-    assert world.refusal("alice", action) == (403, told)
+def test_a_refusal_says_who_cannot_do_what(world: "World", action: Action, stated: str) -> None:
+    assert world.refusal("alice", action) == (403, stated)
 
 
 async def test_a_refusal_tells_which_bound_roles_are_missing(world: "World") -> None:
     await world.bind("a", "ClusterRole/gone", ALICE)
     await world.bind("b", "Role/lost", ALICE, namespace="team")
     vain = f'clusterrole.{RBAC} "gone" not found', f'role.{RBAC} "lost" not found'
-    code, told = world.refusal("alice", LIST_PODS)
-    assert (code, told.partition(": RBAC: ")[2]) == (403, f"[{vain[0]}, {vain[1]}]")
-    _, told = world.refusal("alice", LIST_PODS._replace(namespace=""))
-    assert told.endswith(f": RBAC: {vain[0]}")
+    code, stated = world.refusal("alice", LIST_PODS)
+    assert (code, stated.partition(": RBAC: ")[2]) == (403, f"[{vain[0]}, {vain[1]}]")
+    _, stated = world.refusal("alice", LIST_PODS._replace(namespace=""))
+    assert stated.endswith(f": RBAC: {vain[0]}")
 
 
 async def test_the_reason_names_the_binding_and_the_subject_it_is_for(world: "World") -> None:
@@ -125,7 +125,7 @@ async def test_the_reason_names_the_binding_and_the_subject_it_is_for(world: "Wo
     bot = {"kind": "ServiceAccount", "name": "bot", "namespace": "team"}
     await world.bind("here", "ClusterRole/lister", STAFF, ALICE, bot, namespace="team")
     reasons = [
-        world.door.rbac.decide(user, LIST_PODS).reason
+        world.access_checker.rbac.decide(user, LIST_PODS).reason
         for user in (User("alice", ("staff",)), User("system:serviceaccount:team:bot"))
     ]
     start = 'RBAC: allowed by RoleBinding "here/team" of ClusterRole "lister" to'
@@ -140,5 +140,7 @@ def test_questions_about_ever_new_namespaces_are_not_all_remembered(
 ) -> None:
     monkeypatch.setattr(rbac, "_REMEMBERED", 10)
     for number in range(50):
-        world.door.rbac.decide(User("alice"), Action("get", "", "pods", namespace=f"ns{number}"))
-    assert len(world.door.rbac._bindings) <= 10
+        world.access_checker.rbac.decide(
+            User("alice"), Action("get", "", "pods", namespace=f"ns{number}")
+        )
+    assert len(world.access_checker.rbac._bindings) <= 10

@@ -94,19 +94,19 @@ def test_masters_need_no_reason(team: "World") -> None:
         ),
     ],
 )
-def test_half_a_question_is_refused(team: "World", plural: str, spec: Object, told: str) -> None:
+def test_half_a_question_is_refused(team: "World", plural: str, spec: Object, stated: str) -> None:
     with pytest.raises(Refused) as caught:
         team.review(plural, spec, namespace="team")
     assert caught.value.status.code == 422
-    assert caught.value.status.message == f'.authorization.k8s.io "" is invalid: {told}'
+    assert caught.value.status.message == f'.authorization.k8s.io "" is invalid: {stated}'
 
 
 def test_a_question_has_no_name(team: "World") -> None:
     asked = {"metadata": {"name": "x"}, "spec": {"resourceAttributes": PODS}}
     with pytest.raises(Refused, match=r'metadata: Invalid value: \{"name":"x"\}: must be empty'):
-        team.door.answer("selfsubjectaccessreviews", "", asked, ALICE)
+        team.access_checker.answer("selfsubjectaccessreviews", "", asked, ALICE)
     own = {"metadata": {"managedFields": [{}], "creationTimestamp": None}}
-    team.door.answer("selfsubjectaccessreviews", "", asked | own, ALICE)
+    team.access_checker.answer("selfsubjectaccessreviews", "", asked | own, ALICE)
 
 
 def test_selectors_that_cannot_be_read_are_told(team: "World") -> None:
@@ -139,14 +139,14 @@ async def test_a_review_lists_what_one_may_do_in_a_namespace(team: "World") -> N
 
 
 def test_whoever_asks_hears_who_they_are(team: "World") -> None:
-    told = {
+    stated = {
         "username": "alice",
         "uid": "7",
         "groups": ["staff"],
         "extra": {"a": ["1", "0"], "b": ["2"]},
     }
-    answer = team.door.answer("selfsubjectreviews", "", {}, ALICE)
-    assert answer["status"] == {"userInfo": told}
+    answer = team.access_checker.answer("selfsubjectreviews", "", {}, ALICE)
+    assert answer["status"] == {"userInfo": stated}
     assert answer["metadata"] == {"creationTimestamp": "2026-03-01T12:00:00Z"}
 
 
@@ -191,9 +191,9 @@ def test_members_of_any_type_are_answered(team: "World", plural: str, value: obj
         {"spec": {"token": value, "groups": value, "resourceAttributes": {"labelSelector": value}}},
     ):
         with suppress(Refused):
-            team.door.answer(plural, "team", review, ADMIN)
+            team.access_checker.answer(plural, "team", review, ADMIN)
 
 
 def test_there_are_no_other_reviews(team: "World") -> None:
     with pytest.raises(Refused, match="could not find"):
-        team.door.answer("filmreviews", "", {}, ADMIN)
+        team.access_checker.answer("filmreviews", "", {}, ADMIN)

@@ -22,7 +22,7 @@ async def team(world: "World") -> "World":
 
 
 def test_an_empty_request_gets_an_hour_for_this_server(team: "World") -> None:
-    answer = team.door.issue("team", "bot", {})
+    answer = team.access_checker.issue("team", "bot", {})
     token = answer["status"].pop("token")
     assert answer == {
         "kind": "TokenRequest",
@@ -40,7 +40,7 @@ def test_an_empty_request_gets_an_hour_for_this_server(team: "World") -> None:
         },
         "status": {"expirationTimestamp": "2026-03-01T13:00:00Z"},
     }
-    claims = team.door.signer.read(token, "https://test")
+    claims = team.access_checker.signer.read(token, "https://test")
     noon = int(team.now.timestamp())
     assert len(claims.pop("jti")) == 36
     assert claims == {
@@ -60,7 +60,7 @@ def test_an_empty_request_gets_an_hour_for_this_server(team: "World") -> None:
 async def test_the_hour_that_pods_ask_for_is_a_year_for_clients_that_forget(team: "World") -> None:
     await team.make("Pod", "mine", "team", spec={"serviceAccountName": "bot"})
     bound = {"kind": "Pod", "apiVersion": "v1", "name": "mine"}
-    claims = team.door.signer.read(
+    claims = team.access_checker.signer.read(
         team.token(expirationSeconds=3607, boundObjectRef=bound), "https://test"
     )
     assert claims["exp"] - claims["iat"] == 365 * 24 * 3600
@@ -68,7 +68,7 @@ async def test_the_hour_that_pods_ask_for_is_a_year_for_clients_that_forget(team
 
 
 def test_equal_claims_give_equal_tokens(team: "World") -> None:
-    signer = team.door.signer
+    signer = team.access_checker.signer
     assert signer.sign({"a": 1}) == signer.sign({"a": 1})
 
 
@@ -132,16 +132,16 @@ def test_equal_claims_give_equal_tokens(team: "World") -> None:
     ],
 )
 def test_a_request_that_cannot_be_met_is_refused(
-    team: "World", request_: Object, code: int, told: str
+    team: "World", request_: Object, code: int, stated: str
 ) -> None:
     with pytest.raises(Refused) as caught:
-        team.door.issue("team", "bot", request_)
-    assert (caught.value.status.code, caught.value.status.message) == (code, told)
+        team.access_checker.issue("team", "bot", request_)
+    assert (caught.value.status.code, caught.value.status.message) == (code, stated)
 
 
 def test_there_is_no_token_for_an_account_that_is_not_there(team: "World") -> None:
     with pytest.raises(Refused, match='serviceaccounts "bob" not found'):
-        team.door.issue("team", "bob", {})
+        team.access_checker.issue("team", "bob", {})
 
 
 @pytest.mark.parametrize("value", [None, 1, 1.5, "x", [1], {"a": 1}, True], ids=repr)
@@ -149,4 +149,4 @@ def test_there_is_no_token_for_an_account_that_is_not_there(team: "World") -> No
 def test_members_of_any_type_are_answered(team: "World", member: str, value: object) -> None:
     first, _, second = member.partition(".")
     with suppress(Refused):
-        team.door.issue("team", "bot", {first: {second: value} if second else value})
+        team.access_checker.issue("team", "bot", {first: {second: value} if second else value})

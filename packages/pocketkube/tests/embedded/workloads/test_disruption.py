@@ -26,12 +26,12 @@ def status(world: "World") -> PodDisruptionBudgetStatus:
 
 def counts(world: "World") -> tuple[int, int, int, int]:
     """Expected, desired, healthy, allowed."""
-    told = status(world)
+    stated = status(world)
     return (
-        told.expected_pods,
-        told.desired_healthy,
-        told.current_healthy,
-        told.disruptions_allowed,
+        stated.expected_pods,
+        stated.desired_healthy,
+        stated.current_healthy,
+        stated.disruptions_allowed,
     )
 
 

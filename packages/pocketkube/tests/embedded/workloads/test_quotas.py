@@ -140,12 +140,12 @@ async def test_the_certificate_says_what_it_is_for(world: "World") -> None:
     name, about = "kube-root-ca.crt", "kubernetes.io/description"
     world.server.create("/api/v1/namespaces", {"metadata": {"name": "ns", "labels": {}}})
 
-    def told() -> str:
+    def stated() -> str:
         return world.get(CONFIG_MAPS, name).metadata.annotations.get(about, "")
 
     async with world.running():
         await world.until(lambda: world.path(CONFIG_MAPS, name) in world.server.objects)
-        said = told()
+        said = stated()
         assert said.startswith("Contains a CA bundle")
         world.change(CONFIG_MAPS, name, {"metadata": {"annotations": {about: None}}})
-        await world.until(lambda: told() == said)
+        await world.until(lambda: stated() == said)

@@ -65,23 +65,24 @@ class Simulation:
 
     def __init__(self, wanted: Deployment, old: list[int]) -> None:
         self.deployment = wanted
-        self.told = {"new": 0, **{f"old-{i}": n for i, n in enumerate(old)}}
-        self.pods = {**self.told}
-        self.ready = {**self.told}
-        self.reported = {name: (self.pods[name], self.ready[name]) for name in self.told}
+        self.stated = {"new": 0, **{f"old-{i}": n for i, n in enumerate(old)}}
+        self.pods = {**self.stated}
+        self.ready = {**self.stated}
+        self.reported = {name: (self.pods[name], self.ready[name]) for name in self.stated}
 
     def sets(self) -> Sets:
         made = {
-            name: a_set(name, self.told[name], *self.reported[name]) for name in sorted(self.told)
+            name: a_set(name, self.stated[name], *self.reported[name])
+            for name in sorted(self.stated)
         }
         return Sets(made.pop("new"), tuple(made.values()))
 
     def take(self, move: str, name: str) -> None:
         match move:
             case "decide":
-                self.told |= rollout.sizes(self.deployment, self.sets(), old_pods_left=False)
+                self.stated |= rollout.sizes(self.deployment, self.sets(), old_pods_left=False)
             case "apply":
-                self.pods[name] = self.told[name]
+                self.pods[name] = self.stated[name]
                 self.ready[name] = min(self.ready[name], self.pods[name])
             case "start" if self.ready[name] < self.pods[name]:
                 self.ready[name] += 1
@@ -103,14 +104,14 @@ def test_no_order_of_events_breaks_the_bounds_and_every_rollout_ends(data: st.Da
     limits = rollout.bounds(wanted)
     first = data.draw(st.integers(0, replicas), "first")
     world = Simulation(wanted, [first, replicas - first])
-    names = st.sampled_from(sorted(world.told))
+    names = st.sampled_from(sorted(world.stated))
     moves = data.draw(st.lists(st.tuples(st.sampled_from(MOVES), names), max_size=60), "moves")
-    in_turn = [(move, name) for _ in range(40) for move in MOVES for name in sorted(world.told)]
+    in_turn = [(move, name) for _ in range(40) for move in MOVES for name in sorted(world.stated)]
     for move, name in (*moves, *in_turn):
         world.take(move, name)
         assert sum(world.pods.values()) <= limits.most
         assert sum(world.ready.values()) >= limits.least
-    assert world.told == {"new": replicas, "old-0": 0, "old-1": 0}
+    assert world.stated == {"new": replicas, "old-0": 0, "old-1": 0}
 
 
 def test_recreation_waits_until_the_last_old_pod_is_gone() -> None:

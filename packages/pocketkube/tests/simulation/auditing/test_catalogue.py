@@ -43,8 +43,8 @@ class LegalCluster:
 
     def step(self) -> None:
         """Does one legal thing."""
-        deeds = [self.wait, self.scale, self.make, self.bind, self.end, self.remove]
-        self.rng.choice(deeds)()
+        actions = [self.wait, self.scale, self.make, self.bind, self.end, self.remove]
+        self.rng.choice(actions)()
 
     def wait(self) -> None:
         self.story.wait(self.rng.uniform(0, 20))

@@ -349,7 +349,7 @@ CASES = [
 
 def heard(story: Story) -> list[str]:
     """What is wrong, in one word each."""
-    return ["early" if told.endswith("s early") else "late" for told in story.broken]
+    return ["early" if stated.endswith("s early") else "late" for stated in story.broken]
 
 
 @pytest.mark.parametrize(("seconds", "wrong"), CASES)

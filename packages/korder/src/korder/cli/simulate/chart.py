@@ -50,31 +50,31 @@ class _Row(NamedTuple):
     picture: Text
 
 
-def lines(told: Timeline, width: int = WIDTH) -> list[Text]:
+def lines(stated: Timeline, width: int = WIDTH) -> list[Text]:
     """The whole timeline, line by line."""
-    chosen = _chosen(told.workloads)
-    used = [each for each in told.use.series if any(each.allocatable)]
-    waiting = list(_waiting(told))
+    chosen = _chosen(stated.workloads)
+    used = [each for each in stated.use.series if any(each.allocatable)]
+    waiting = list(_waiting(stated))
     titles = [*map(_titles, chosen), *map(_amounts, used), *(_waits(*each) for each in waiting)]
     widths = [
         min(max((cell_len(labels[i]) for labels in titles), default=0), most)
         for i, most in enumerate(_LONGEST)
     ]
     room = max(width - sum(widths) - len(widths) * len(_GAP), 10)
-    bars = [_Row(_titles(each), _bar(told, each.spans, room)) for each in chosen]
+    bars = [_Row(_titles(each), _bar(stated, each.spans, room)) for each in chosen]
     curves = [_Row(_amounts(each), _curve(_shares(each), room)) for each in used]
     queues = [_Row(_waits(*each), _queue(each[1], room)) for each in waiting]
     return [
-        _line(_Row(("", "", ""), _axis(told, room)), widths),
+        _line(_Row(("", "", ""), _axis(stated, room)), widths),
         *(_line(row, widths) for row in bars),
-        *_others(told, len(chosen)),
+        *_others(stated, len(chosen)),
         _legend(chosen),
         Text(),
         *(_line(row, widths) for row in [*curves, *queues]),
         Text(),
-        *_story(told, width),
+        *_story(stated, width),
         Text(),
-        *_verdict(told, width),
+        *_verdict(stated, width),
     ]
 
 
@@ -102,8 +102,8 @@ def _amounts(series: Series) -> tuple[str, str, str]:
     offered = [
         amount(series.resource, each) for each in (min(series.allocatable), max(series.allocatable))
     ]
-    told = " to ".join(dict.fromkeys(offered))
-    return series.resource, f"{amount(series.resource, most)} of {told}", f"{share:.0%}"
+    stated = " to ".join(dict.fromkeys(offered))
+    return series.resource, f"{amount(series.resource, most)} of {stated}", f"{share:.0%}"
 
 
 def _shares(series: Series) -> list[float]:
@@ -114,13 +114,13 @@ def _shares(series: Series) -> list[float]:
     ]
 
 
-def _bar(told: Timeline, spans: Iterable[Span], room: int) -> Text:
+def _bar(stated: Timeline, spans: Iterable[Span], room: int) -> Text:
     cells: list[State | None] = [None] * room
-    whole = (told.end - told.start).total_seconds() or 1.0
+    whole = (stated.end - stated.start).total_seconds() or 1.0
     order = list(_BARS)
     for span in sorted(spans, key=lambda each: order.index(each.state)):
         begin, end = (
-            (instant - told.start).total_seconds() / whole * room
+            (instant - stated.start).total_seconds() / whole * room
             for instant in (span.start, span.end)
         )
         for cell in range(int(begin), max(round(end), int(begin) + 1)):
@@ -149,9 +149,9 @@ def _level(share: float) -> str:
     return _LEVELS[min(int(share * 7.999) + 1, 8) if share > 0 else 0]
 
 
-def _waiting(told: Timeline) -> Iterable[tuple[str, Sequence[int]]]:
+def _waiting(stated: Timeline) -> Iterable[tuple[str, Sequence[int]]]:
     """What waited, part by part: pods and tickets; that nothing did is said once."""
-    pods, tickets = told.use.waiting, told.use.waiting_tickets
+    pods, tickets = stated.use.waiting, stated.use.waiting_tickets
     if any(pods) or not any(tickets):
         yield "pod", pods
     if any(tickets):
@@ -169,11 +169,11 @@ def _queue(counts: Sequence[int], room: int) -> Text:
     return Text(curve.plain, style="yellow")
 
 
-def _axis(told: Timeline, room: int) -> Text:
-    several = (told.end - told.start).days > 1
+def _axis(stated: Timeline, room: int) -> Text:
+    several = (stated.end - stated.start).days > 1
     cells = [" "] * room
     for tick in range(_TICKS):
-        at = told.start + (told.end - told.start) * tick / _TICKS
+        at = stated.start + (stated.end - stated.start) * tick / _TICKS
         label = f"{at:%b %d}" if several else f"{at:%H:%M}"
         begin = room * tick // _TICKS
         cells[begin : begin + len(label)] = label
@@ -195,37 +195,37 @@ def _fitted(label: str, width: int) -> str:
     return set_cell_size(label, width - 1) + "…"
 
 
-def _others(told: Timeline, shown: int) -> list[Text]:
-    rest = len(told.workloads) - shown
+def _others(stated: Timeline, shown: int) -> list[Text]:
+    rest = len(stated.workloads) - shown
     texts = [f"and {rest} more workloads"] if rest else []
-    texts += [f"and {each.count} more of kind {each.kind}, gone again" for each in told.folded]
+    texts += [f"and {each.count} more of kind {each.kind}, gone again" for each in stated.folded]
     return [Text(text, style="dim") for text in texts]
 
 
 def _legend(workloads: Iterable[Workload]) -> Text:
     seen = {span.state for workload in workloads for span in workload.spans}
-    told = Text()
+    stated = Text()
     for state, (sign, style, meaning) in _BARS.items():
         if state in seen:
-            told.append(sign, style).append(f" {meaning}   ", "dim")
-    told.rstrip()
-    return told
+            stated.append(sign, style).append(f" {meaning}   ", "dim")
+    stated.rstrip()
+    return stated
 
 
-def _story(told: Timeline, width: int) -> list[Text]:
-    kept, half = list(told.happenings), MOST_LINES // 2
-    skipped = told.happenings_left_out
+def _story(stated: Timeline, width: int) -> list[Text]:
+    kept, half = list(stated.happenings), MOST_LINES // 2
+    skipped = stated.happenings_left_out
     if len(kept) > MOST_LINES:
         skipped += len(kept) - 2 * half
         kept = kept[:half] + kept[-half:]
-    shown = [_happening(told, each, width) for each in kept]
+    shown = [_happening(stated, each, width) for each in kept]
     if skipped:
         shown.insert(half, [Text(f"… {skipped} more …", style="dim")])
     return [line for each in shown for line in each]
 
 
-def _happening(told: Timeline, happening: Happening, width: int) -> list[Text]:
-    when = clock(happening.at, told.start, told.end)
+def _happening(stated: Timeline, happening: Happening, width: int) -> list[Text]:
+    when = clock(happening.at, stated.start, stated.end)
     who = f"{happening.kind} {happening.name}"
     margin = len(when) + len(_GAP)
     first, *more = textwrap.wrap(
@@ -244,12 +244,12 @@ def _happening(told: Timeline, happening: Happening, width: int) -> list[Text]:
     ]
 
 
-def _verdict(told: Timeline, width: int) -> list[Text]:
-    broken = [] if told.violations else [each for each in told.promises if not each.kept]
-    style = "green" if told.kept else "bold red"
-    sign = "kept: " if told.kept else "not kept: "
+def _verdict(stated: Timeline, width: int) -> list[Text]:
+    broken = [] if stated.violations else [each for each in stated.promises if not each.kept]
+    style = "green" if stated.kept else "bold red"
+    sign = "kept: " if stated.kept else "not kept: "
     wrapped = textwrap.wrap(
-        sign + _plain(told.verdict), width, subsequent_indent="  ", break_on_hyphens=False
+        sign + _plain(stated.verdict), width, subsequent_indent="  ", break_on_hyphens=False
     )
     others = [
         line

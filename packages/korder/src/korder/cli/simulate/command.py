@@ -252,13 +252,13 @@ def _show(made: Report, destination: Destination) -> None:
 
 
 def _heading(made: Report) -> Text:
-    told, run = made.timeline, made.run
-    length = lasting_for((told.end - told.start).total_seconds())
+    stated, run = made.timeline, made.run
+    length = lasting_for((stated.end - stated.start).total_seconds())
     faults = f", faults {run.faults:.1%} ({run.strikes} requests)" if run.faults else ""
     played = [_counted(run.manifests, "manifest")] if run.manifests else []
     played += [f"about {run.workload} pods of made-up users"] if run.workload else []
     return Text(
-        f"{instant.render(told.start)}, {length}: {' and '.join(played)} on "
+        f"{instant.render(stated.start)}, {length}: {' and '.join(played)} on "
         f"{_counted(run.nodes, 'node')}, seed {run.seed}{faults}",
         style="bold",
     )

@@ -18,7 +18,7 @@ from korder.reserve.scenarios.invariants import catalogue as reserving_catalogue
 from pocketkube.simulation.auditing.tolerances import tolerance_of
 from pocketkube.simulation.fault_plan import Chance
 from pocketkube.simulation.invariants import catalogue
-from pocketkube.simulation.report.timeline import Told
+from pocketkube.simulation.report.timeline import Summary
 from pocketkube.simulation.report.workload_rows import Name
 from pocketkube.simulation.script import Step
 from pocketkube.simulation.world import Setup
@@ -26,7 +26,7 @@ from pocketkube.simulation.world import Setup
 FORMAT = 1
 
 
-class Played(Told):
+class Played(Summary):
     """Everything that makes a run what it is."""
 
     seed: int
@@ -44,7 +44,7 @@ class Played(Told):
     command: str
     script: tuple[Step, ...]
     promised: tuple[Name, ...]
-    books: bool = False
+    order_pools: bool = False
     """Whether korder itself runs in it."""
     korder: int = FORMAT
 
@@ -61,11 +61,11 @@ class Played(Told):
             start=self.start - timedelta(seconds=self.warm_up),
             invariants=(
                 *catalogue.standard(tolerance),
-                *(reserving_catalogue.reserving(tolerance) if self.books else ()),
+                *(reserving_catalogue.reserving(tolerance) if self.order_pools else ()),
             ),
             replay=self.command,
-            programs=(programs.program(),) if self.books else (),
-            kinds=programs.KINDS if self.books else (),
+            programs=(programs.program(),) if self.order_pools else (),
+            kinds=programs.KINDS if self.order_pools else (),
         )
 
 

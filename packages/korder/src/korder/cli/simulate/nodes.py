@@ -52,7 +52,7 @@ def users(asked: Asked, seed: int, hours: float, *, faulty: bool) -> tuple[list[
         processes=_PROCESSES if faulty else (),
     )
     steps = traffic(random.Random(f"{seed} workload"), wanted)
-    joining = [step for step in steps if step.at == 0.0 and isinstance(step.deed, AddNode)]
+    joining = [step for step in steps if step.at == 0.0 and isinstance(step.action, AddNode)]
     return joining, list(steps[len(joining) :])
 
 

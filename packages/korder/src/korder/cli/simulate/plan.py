@@ -55,7 +55,7 @@ def prepare(asked: Asked, words: Sequence[str], now: datetime) -> Played:
         command=_command(words, start),
         script=script.script(stage, machines, users),
         promised=stage.promised,
-        books=stage.books,
+        order_pools=stage.order_pools,
     )
 
 
@@ -87,15 +87,15 @@ def _command(words: Sequence[str], start: datetime) -> str:
 def _rehearse(stage: Stage, start: datetime) -> None:
     tried = (*stage.before, *stage.objects)
     refusals = preflight.rehearse([document.body for document in tried], start)
-    told = [
+    stated = [
         f"{document.place}: {refusal}"
         for document, refusal in zip(tried, refusals, strict=True)
         if refusal
     ]
-    if told:
-        more = len(told) - _MOST_REFUSALS
+    if stated:
+        more = len(stated) - _MOST_REFUSALS
         rest = [f"{more} more are refused"] if more > 0 else []
-        raise Mistake("\nkorder: ".join(told[:_MOST_REFUSALS] + rest))
+        raise Mistake("\nkorder: ".join(stated[:_MOST_REFUSALS] + rest))
     for name in stage.idle:
         typer.echo(f"note: {name} is stored, but nothing acts on it yet", err=True)
     if not stage.promised:

@@ -6,7 +6,7 @@
 import random
 
 from korder.api.reserve import ORDERS, TICKETS
-from korder.install.objects import Admission, doors, priority_class
+from korder.install.objects import Admission, admission_objects, priority_class
 from korder.install_config import Site
 from korder.reserve.claims.requirements import REQUEST_ANNOTATIONS
 from korder.reserve.domain import add_reserve
@@ -22,7 +22,7 @@ KINDS = tuple((kind.api_version, kind.kind) for kind in (ORDERS, TICKETS))
 
 def objects() -> tuple[dict[str, JSON], ...]:
     """What is installed: the class of guardians, and policies that mark pods."""
-    return (priority_class(), *doors(Site(), Admission.POLICY))
+    return (priority_class(), *admission_objects(Site(), Admission.POLICY))
 
 
 def concerns(body: JSON) -> bool:

@@ -57,7 +57,7 @@ class Stage:
     objects: tuple[Document, ...]
     promised: tuple[Name, ...]
     idle: tuple[str, ...]
-    books: bool
+    order_pools: bool
 
 
 def stage(found: Sequence[Document], runs_for: str) -> Stage:
@@ -66,15 +66,17 @@ def stage(found: Sequence[Document], runs_for: str) -> Stage:
     first = [each for each in documents if each.kind in ("Namespace", "CustomResourceDefinition")]
     rest = [each for each in documents if each not in first]
     defined = {each.defines for each in first}
-    books = any(programs.concerns(each.body) for each in rest)
+    order_pools = any(programs.concerns(each.body) for each in rest)
     ours = [
         Document(crd, "korder's own kinds")
         for crd in crds.all_crds()
-        if (books or any(each.group in _OURS for each in rest))
+        if (order_pools or any(each.group in _OURS for each in rest))
         and Document(crd, "").defines not in defined
     ]
-    acted = {*PLAYED, (QUOTAS.api_version, QUOTAS.kind)} if books else set(PLAYED)
-    installed = [Document(body, "korder itself") for body in programs.objects()] if books else []
+    acted = {*PLAYED, (QUOTAS.api_version, QUOTAS.kind)} if order_pools else set(PLAYED)
+    installed = (
+        [Document(body, "korder itself") for body in programs.objects()] if order_pools else []
+    )
     return Stage(
         before=(*_namespaces(first, rest), *first, *ours, *installed),
         objects=tuple(rest),
@@ -89,7 +91,7 @@ def stage(found: Sequence[Document], runs_for: str) -> Stage:
             if each.kind in _IDLE
             or (each.group in _OURS and (each.api_version, each.kind) not in acted)
         ),
-        books=books,
+        order_pools=order_pools,
     )
 
 
@@ -98,7 +100,7 @@ def script(stage: Stage, machines: Sequence[Step], users: Sequence[Step] = ()) -
     before = [Step(_SETTING_UP, Apply(document.body)) for document in stage.before]
     objects = [Step(WARM_UP, Apply(document.body)) for document in stage.objects]
     later = [
-        Step(step.at + (WARM_UP if step.at > _SETTING_UP else 0.0), step.deed) for step in users
+        Step(step.at + (WARM_UP if step.at > _SETTING_UP else 0.0), step.action) for step in users
     ]
     return in_order([*machines, *before, *objects, *later])
 

@@ -250,9 +250,9 @@ def _fits(word: str, pattern: str) -> str:
     return f"!({_has(word)}) || {ANNOTATIONS}['{word}'].matches(r'^(?:{pattern})$')"
 
 
-def _worded(word: str, pattern: str, told: str) -> Demand:
+def _worded(word: str, pattern: str, stated: str) -> Demand:
     """A demand on an annotation that is there, and a sentence with what it says instead."""
-    message = f"annotation {word} must be {told}"
+    message = f"annotation {word} must be {stated}"
     return Demand(
         _fits(word, pattern), message, f"\"{message}, not '\" + {ANNOTATIONS}['{word}'] + \"'\""
     )
@@ -313,13 +313,13 @@ _OVER = (
     f"name in {_REQUESTS}"
     f" && quantity(string({_REQUESTS}[name])).isGreaterThan(quantity(string({_LIMITS}[name])))"
 )
-_OVER_TOLD = (
+_OVER_MESSAGE = (
     "(request.resource.resource == 'orders' ? 'spec.template.spec' : 'spec')"
     f" + {_LIMITS}.filter(name, {_OVER}).map(name, '.resources.requests.' + name + ' must not be greater than its limit: '"
     f" + string({_REQUESTS}[name]) + ' is more than ' + string({_LIMITS}[name]))[0]"
 )
-ZONE_TOLD = "timeZone must be the name of a time zone such as UTC or Europe/Berlin"
-SCHEDULE_TOLD = (
+ZONE_MESSAGE = "timeZone must be the name of a time zone such as UTC or Europe/Berlin"
+SCHEDULE_MESSAGE = (
     "must be five cron fields such as '0 2 * * 1-5' that can come true, or a word such as @daily"
 )
 
@@ -330,9 +330,9 @@ def known(zone: str) -> str:
     return f"{zone} == '' || ({zone} != 'Local' && {year} == 2000)"
 
 
-def spoken(holds: str, told: str) -> str:
+def spoken(holds: str, stated: str) -> str:
     """The same with a sentence in it: where it cannot be computed people are shown the expression, and no message."""
-    return f"'{told}' != '' && ({holds})"
+    return f"'{stated}' != '' && ({holds})"
 
 
 def fires(schedule: str) -> str:
@@ -379,18 +379,18 @@ def of_ours(*, system_classes: bool) -> tuple[Demand, ...]:
         Demand(
             f"!({_BOTH}) || {_LIMITS}.all(name, !({_OVER}))",
             "resources.requests must not be greater than limits",
-            _OVER_TOLD,
+            _OVER_MESSAGE,
         ),
         *(() if system_classes else (classes,)),
         Demand(
             "!has(object.spec.strategy) || !has(object.spec.strategy.schedule) || object.spec.strategy.schedule == ''"
             f" || ({fires('object.spec.strategy.schedule')})",
-            f"spec.strategy.schedule {SCHEDULE_TOLD}",
-            f'"spec.strategy.schedule {SCHEDULE_TOLD}, not \'" + object.spec.strategy.schedule + "\'"',
+            f"spec.strategy.schedule {SCHEDULE_MESSAGE}",
+            f'"spec.strategy.schedule {SCHEDULE_MESSAGE}, not \'" + object.spec.strategy.schedule + "\'"',
         ),
         Demand(
-            spoken(f"variables.zones.all(zone, {known('zone')})", ZONE_TOLD),
-            ZONE_TOLD,
+            spoken(f"variables.zones.all(zone, {known('zone')})", ZONE_MESSAGE),
+            ZONE_MESSAGE,
         ),
         Demand(
             "request.resource.resource == 'orders' || has(object.metadata.ownerReferences)"

@@ -101,7 +101,7 @@ def _room(key: str, asked: str) -> str:
     return f"{used} + {asked} <= {_number(f'variables.hard[{key}]')} * {_TOLERANCE}"
 
 
-def _told(key: str, asked: str) -> str:
+def _reported(key: str, asked: str) -> str:
     used = f"({key} in variables.used ? string(variables.used[{key}]) : '0')"
     return (
         f"'exceeded quota ' + params.metadata.name + ': ' + {key} + ' used ' + {used}"
@@ -120,7 +120,7 @@ def _counted(key: str, means: str, asked: str) -> Demand:
         f"!variables.refuses || !({means}) || !({word} in variables.hard) || {asked} <= 0.0"
         f" || {_room(word, asked)}",
         f"a quota has no room for more {key}",
-        _told(word, f"string(int({asked}))"),
+        _reported(word, f"string(int({asked}))"),
     )
 
 
@@ -154,7 +154,7 @@ BEYOND = (
     Demand(
         f"!variables.refuses || !variables.meansTickets || variables.held.all(name, {_FITS})",
         "a quota has no room for what the tickets reserve",
-        f"variables.held.filter(name, !({_FITS})).map(name, {_told(_HELD, _WORDS)})[0]",
+        f"variables.held.filter(name, !({_FITS})).map(name, {_reported(_HELD, _WORDS)})[0]",
     ),
     Demand(
         f"!variables.meansTickets || !('{MAX_DURATION_KEY}' in variables.hard)"
@@ -192,33 +192,33 @@ The compiler wants both members of a label to be lists, and knows of a list only
 """
 
 
-def _wrong(key: str, holds: str, told: str) -> Demand:
+def _wrong(key: str, holds: str, stated: str) -> Demand:
     """A demand on each limit, and a sentence that names the first that does not meet it."""
     bad = f"variables.limits.map(one, one.filter(key, {key} && !({holds})).map(key, key + ' ' + string(one[key])))"
     return Demand(
         f"variables.limits.all(one, one.all(key, !({key}) || {holds}))",
-        told,
-        f"{bad}.filter(found, size(found) > 0)[0][0] + ': {told}'",
+        stated,
+        f"{bad}.filter(found, size(found) > 0)[0][0] + ': {stated}'",
     )
 
 
-def _of_windows(field: str, holds: str, told: str) -> Demand:
+def _of_windows(field: str, holds: str, stated: str) -> Demand:
     """A demand on a field of each window that has it, and a sentence that names the first that does not meet it."""
     return Demand(
         f"!has({_WINDOWS}) || {_WINDOWS}.all(one, !has(one.{field}) || ({holds}))",
-        f"spec.timeWindows: {told}",
+        f"spec.timeWindows: {stated}",
         f"'spec.timeWindows: window ' + {_WINDOWS}.filter(one, has(one.{field}) && !({holds}))[0].name"
-        f' + ": {told}"',
+        f' + ": {stated}"',
     )
 
 
-def _of_labels(holds: str, told: str) -> Demand:
+def _of_labels(holds: str, stated: str) -> Demand:
     """A demand on each label that a selector looks for, and a sentence that names the first that does not meet it."""
     return Demand(
         f"variables.labels.all(some, some.all(label, {holds}))",
-        told,
+        stated,
         f"variables.labels.map(some, some.filter(label, !({holds}))).filter(found, size(found) > 0)[0][0].key[0]"
-        f' + ": {told}"',
+        f' + ": {stated}"',
     )
 
 
@@ -241,12 +241,12 @@ OF_QUOTAS = (
         f"key == '{RESERVED_PREFIX}'", "false", "a limit must name a resource, such as reserved.cpu"
     ),
     _of_windows(
-        "schedule", expressions.fires("one.schedule"), f"schedule {expressions.SCHEDULE_TOLD}"
+        "schedule", expressions.fires("one.schedule"), f"schedule {expressions.SCHEDULE_MESSAGE}"
     ),
     _of_windows(
         "timeZone",
-        expressions.spoken(expressions.known("one.timeZone"), expressions.ZONE_TOLD),
-        expressions.ZONE_TOLD,
+        expressions.spoken(expressions.known("one.timeZone"), expressions.ZONE_MESSAGE),
+        expressions.ZONE_MESSAGE,
     ),
     _of_labels(
         _KEY,

@@ -23,7 +23,7 @@ from korder.reserve.orders import firings as order_firings, template as order_te
 from kubeloop.objects import duration, instant, quantity, resources
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import JSON
-from kubeloop.objects.plan import NOTHING, EventType, Notice, Plan
+from kubeloop.objects.plan import NOTHING, Emit, EventType, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +228,8 @@ def plan(pod: Pod, now: datetime, *, claims: bool) -> Plan:
     born = pod.metadata.creation_timestamp
     if claims or born is None or now - born > YOUNG or pod.status.phase in _ENDED:
         return NOTHING
-    notices = (
-        Notice(PODS, pod, ClaimReason.NOT_A_CLAIM, expressions.output_only(word), EventType.WARNING)
+    emits = (
+        Emit(PODS, pod, ClaimReason.NOT_A_CLAIM, expressions.output_only(word), EventType.WARNING)
         for word in words(pod)
     )
-    return NOTHING.tell(*notices)
+    return NOTHING.tell(*emits)

@@ -17,7 +17,7 @@ from korder.install_config import JUDGING, WEBHOOK
 from korder.reserve.admission import configs, expressions, verdicts
 from korder.reserve.admission.verdicts import Judgement, Question, Refusal
 from korder.reserve.quotas import delta as quota_delta, status as quota_status
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.reserve.quotas.verdict import Shortfall
 from kubeloop.client.client import Client
 from kubeloop.client.errors import KubeError, NotFound
@@ -34,9 +34,9 @@ from kubeloop.objects.meta import JSON, Key
 from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.manager import Address, Manager
 from kubeloop.runtime.webhook import review
-from kubeloop.runtime.webhook.ca_injector import Bundles
+from kubeloop.runtime.webhook.ca_injector import CaInjector
 from kubeloop.runtime.webhook.cert_sources import SecretSource
-from kubeloop.runtime.webhook.handler import Gate
+from kubeloop.runtime.webhook.handler import AdmissionHandler
 from kubeloop.runtime.webhook.review import Verdict
 from kubeloop.runtime.webhook.rotation import Policy
 from kubeloop.runtime.webhook.server import Settings, WebhookServer
@@ -102,12 +102,12 @@ def tolerations(request: AdmissionRequest) -> Verdict:
 class Counted:
     """What is known in this process: the use of quotas, the nodes there are, and each order by its key."""
 
-    tally: Tally
+    quota_cache: QuotaCache
     nodes: Callable[[], Collection[Node]]
     order: Callable[[Key], Order | None]
 
 
-def orders_and_tickets(clock: Clock, counted: Counted, *, system_classes: bool) -> Gate:
+def orders_and_tickets(clock: Clock, counted: Counted, *, system_classes: bool) -> AdmissionHandler:
     """Refuses orders and tickets that nobody could serve, or that a quota has no room for.
 
     Who scales an order is judged as if he had edited it; an order that is not shown here yet is left to the ledger.
@@ -139,13 +139,13 @@ def orders_and_tickets(clock: Clock, counted: Counted, *, system_classes: bool) 
     return gate
 
 
-def quotas(counted: Counted) -> Gate:
+def quotas(counted: Counted) -> AdmissionHandler:
     """Refuses quotas that make no sense."""
 
     def gate(request: AdmissionRequest) -> Verdict:
         try:
             quota = codec.convert(request.object, Quota)
-            others = counted.tally.quotas() if request.operation == "CREATE" else ()
+            others = counted.quota_cache.quotas() if request.operation == "CREATE" else ()
             return _verdict(quota_status.judge(quota, others))
         except msgspec.ValidationError as error:
             return review.deny(str(error), code=422, reason="Invalid")
@@ -175,7 +175,7 @@ def _short(
     wanted: Order | Ticket, request: AdmissionRequest, counted: Counted, now: datetime
 ) -> tuple[Shortfall, ...]:
     """What quotas say to a write."""
-    place = counted.tally.place(request.namespace)
+    place = counted.quota_cache.place(request.namespace)
     before = request.old_object if request.operation == "UPDATE" else None
     if isinstance(wanted, Order):
         old = codec.convert(before, Order) if before is not None else None
@@ -184,15 +184,15 @@ def _short(
     else:
         earlier = codec.convert(before, Ticket) if before is not None else None
         wish = quota_delta.of_ticket(place, wanted, earlier)
-    return quota_delta.judged(counted.tally, wish, now)
+    return quota_delta.judged(counted.quota_cache, wish, now)
 
 
 def _weighed(judgement: Judgement, short: Sequence[Shortfall], *, may_wait: bool) -> Verdict:
     """Refuses what a quota refuses, and tells what will have to wait; only the tickets of an order can, which are yet to be made."""
     refused = [str(each) for each in short if not (may_wait and each.waits)]
     if refused:
-        told = f"exceeded {'; '.join(refused)}"
-        return review.deny(told, warnings=judgement.warnings)
+        stated = f"exceeded {'; '.join(refused)}"
+        return review.deny(stated, warnings=judgement.warnings)
     waiting = [f"the order's tickets wait for room: {each}" for each in short]
     return review.allow(warnings=(*judgement.warnings, *waiting))
 
@@ -226,7 +226,7 @@ def _verdict(judgement: Judgement, patch: Sequence[JSON] = ()) -> Verdict:
         return review.allow(patch=patch, warnings=judgement.warnings)
     first, *more = judgement.refusals
     return review.deny(
-        "; ".join((first.message, *map(_told, more))),
+        "; ".join((first.message, *map(_reported, more))),
         field=first.field,
         code=422,
         reason="Invalid",
@@ -234,11 +234,13 @@ def _verdict(judgement: Judgement, patch: Sequence[JSON] = ()) -> Verdict:
     )
 
 
-def _told(refusal: Refusal) -> str:
+def _reported(refusal: Refusal) -> str:
     return f"{refusal.field}: {refusal.message}"
 
 
-def by_path(clock: Clock, counted: Counted, *, system_classes: bool) -> Mapping[str, Gate]:
+def by_path(
+    clock: Clock, counted: Counted, *, system_classes: bool
+) -> Mapping[str, AdmissionHandler]:
     """The gates, by the paths they answer at."""
     return {
         configs.PODS_HANDLER: pods,
@@ -251,7 +253,7 @@ def by_path(clock: Clock, counted: Counted, *, system_classes: bool) -> Mapping[
 def add_webhooks(
     manager: Manager,
     client: Client,
-    served: Mapping[str, Gate],
+    served: Mapping[str, AdmissionHandler],
     address: Address,
     names: Sequence[str],
     home: str,
@@ -262,7 +264,7 @@ def add_webhooks(
     server = WebhookServer(
         served,
         source,
-        Bundles(client, mutating=[WEBHOOK], validating=[WEBHOOK]),
+        CaInjector(client, mutating=[WEBHOOK], validating=[WEBHOOK]),
         settings=Settings(address.host or None, address.port),
         registry=manager.metrics.registry,
         clock=clock,

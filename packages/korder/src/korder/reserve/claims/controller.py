@@ -29,7 +29,7 @@ HANDED_OVER = "handovers.node"
 EVERYWHERE = ""
 """Under this they are all listed in that index."""
 _SOUGHT = "claims.sought"
-_UNTOLD = "claims.untold"
+_UNREPORTED = "claims.untold"
 """Index of pods: by namespace, those that went without a ticket and say that they wait."""
 _WAITING = "claims.waiting"
 _SHELVES = "claims.shelves"
@@ -57,7 +57,7 @@ class Claims:
         self._orders = manager.informers.of(ORDERS)
         self._nodes = manager.informers.of(NODES)
         self._pods.add_index(_SOUGHT, _sought)
-        self._pods.add_index(_UNTOLD, _untold)
+        self._pods.add_index(_UNREPORTED, _unreported)
         self._pods.add_index(_WAITING, lambda pod: ("",) if any(_sought(pod)) else ())
         self._pods.add_index(BY_NODE, by_node)
         self._pods.add_index(_DETAINED, _detained)
@@ -69,15 +69,15 @@ class Claims:
         self._tickets.add_index(_CLAIMING, _claiming)
         self._tickets.add_index(_UNBOUND, _unbound)
         self._orders.add_index(BY_NAMESPACE, by_namespace)
-        self._controller = manager.controller("claims", self._turn, refused=self._refused)
+        self._controller = manager.controller("claims", self._reconcile, refused=self._refused)
         self._controller.follow(self._pods, _concerned)
         self._controller.follow(self._tickets, _home)
         self._controller.follow(self._orders, _home)
         self._nodes.on_change(self._node_changed)
 
-    def _turn(self, key: Key, now: datetime) -> Plan:
-        waiting, untold = self._without(_SOUGHT, key), self._without(_UNTOLD, key)
-        if not waiting and not untold:
+    def _reconcile(self, key: Key, now: datetime) -> Plan:
+        waiting, unreported = self._without(_SOUGHT, key), self._without(_UNREPORTED, key)
+        if not waiting and not unreported:
             return NOTHING
         market = Market(
             key.name,
@@ -89,7 +89,7 @@ class Claims:
             tuple(self._tickets.reader.where(_UNBOUND, key.name)),
             self._blocked(key.name),
         )
-        return plan.plan(waiting, market, untold)
+        return plan.plan(waiting, market, unreported)
 
     def _without(self, index: str, key: Key) -> list[Pod]:
         """The pods of an index that have no ticket and are not about to."""
@@ -205,15 +205,15 @@ def _detained(pod: Pod) -> Iterable[str]:
 def _concerned(pod: Pod) -> Iterable[Key]:
     """The namespaces in which a pod seeks, or in which it keeps a ticket from others: that changes with its finalizers alone."""
     keeps = _detained(pod) if pod.metadata.finalizers else ()
-    return map(_key, (*_sought(pod), *_untold(pod), *keeps))
+    return map(_key, (*_sought(pod), *_unreported(pod), *keeps))
 
 
 def _sought(pod: Pod) -> Iterable[str]:
     return filter(None, (plan.sought_namespace(pod),))
 
 
-def _untold(pod: Pod) -> Iterable[str]:
-    return (pod.metadata.namespace,) if plan.is_untold(pod) else ()
+def _unreported(pod: Pod) -> Iterable[str]:
+    return (pod.metadata.namespace,) if plan.is_unreported(pod) else ()
 
 
 def _key(namespace: str) -> Key:
@@ -229,14 +229,14 @@ def _marks(node: Node) -> object:
     return node.metadata.labels, taints, node.spec.unschedulable
 
 
-class Pretenders:
+class SpoofedAnnotations:
     """Finds claims that are none."""
 
     def __init__(self, manager: Manager) -> None:
         self._pods = manager.informers.of(PODS)
         self._tickets = manager.informers.of(TICKETS)
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
-        self._controller = manager.controller("pretenders", self._turn, workers=1)
+        self._controller = manager.controller("pretenders", self._reconcile, workers=1)
         self._pods.on_change(self._pod_changed)
 
     def _pod_changed(self, change: Change[Pod]) -> None:
@@ -244,7 +244,7 @@ class Pretenders:
         if old is None and new is not None and verdicts.words(new):
             self._controller.queue.add(key_of(new))
 
-    def _turn(self, key: Key, now: datetime) -> Plan:
+    def _reconcile(self, key: Key, now: datetime) -> Plan:
         pod = self._pods.reader.get(key)
         if pod is None:
             return NOTHING

@@ -50,20 +50,20 @@ class _Choice(NamedTuple):
 
 def choose(seekers: Iterable[Seeker], market: Market) -> tuple[list[Match], dict[str, Wait]]:
     """Gives tickets to pods, each at most once; says by UID why the others wait."""
-    book = _Book(market)
+    book = _Usage(market)
     matches: list[Match] = []
     left_over: list[tuple[Seeker, bytes]] = []
     for seeker in sorted(seekers, key=inventory.precedence):
-        likeness = book.likeness(seeker)
-        ticket = book.take(seeker, likeness)
+        equivalence_class = book.equivalence_class(seeker)
+        ticket = book.take(seeker, equivalence_class)
         if ticket is None:
-            left_over.append((seeker, likeness))
+            left_over.append((seeker, equivalence_class))
         else:
             matches.append(Match(seeker.pod, ticket))
     return matches, {each.pod.metadata.uid: book.why_not(each, alike) for each, alike in left_over}
 
 
-class _Book:
+class _Usage:
     """What is free, and what has been given away in this round."""
 
     def __init__(self, market: Market) -> None:
@@ -89,18 +89,18 @@ class _Book:
         self._ports: dict[str, list[HostPort]] = {}
         """Host ports that are given away in this round, by node."""
 
-    def likeness(self, seeker: Seeker) -> bytes:
+    def equivalence_class(self, seeker: Seeker) -> bytes:
         """Equal for pods of which every ticket and node thinks the same; names of volumes and most labels differ and decide nothing."""
         pod = seeker.pod
         spec = msgspec.structs.replace(pod.spec, volumes=())
         standing = inventory.standing(pod, self._labels)
         return msgspec.json.encode((standing, spec, seeker.request), order="deterministic")
 
-    def take(self, seeker: Seeker, likeness: bytes) -> Ticket | None:
-        if likeness not in self._next:
+    def take(self, seeker: Seeker, equivalence_class: bytes) -> Ticket | None:
+        if equivalence_class not in self._next:
             ports = node_room.demand_of(seeker.pod).ports
-            self._next[likeness] = _Choice(self._suited(seeker, likeness), ports)
-        choice = self._next[likeness]
+            self._next[equivalence_class] = _Choice(self._suited(seeker, equivalence_class), ports)
+        choice = self._next[equivalence_class]
         for ticket in choice.tickets:
             node = ticket.status.node_name
             if ticket.metadata.uid in self._taken or self._clash(choice.ports, node):
@@ -130,10 +130,10 @@ class _Book:
         self._places[node] -= 1
         return self._places[node] >= 0
 
-    def why_not(self, seeker: Seeker, likeness: bytes) -> Wait:
-        if likeness not in self._why:
-            some_suit = any(self._suited(seeker, likeness))
-            nearest = min(self._mismatches.get(likeness, ()), default=None)
+    def why_not(self, seeker: Seeker, equivalence_class: bytes) -> Wait:
+        if equivalence_class not in self._why:
+            some_suit = any(self._suited(seeker, equivalence_class))
+            nearest = min(self._mismatches.get(equivalence_class, ()), default=None)
             judged = Judged(
                 some_suit=some_suit,
                 mismatch=nearest.words if nearest is not None else "",
@@ -141,8 +141,8 @@ class _Book:
                 is_shared=any(self._shared(seeker)),
                 blocked=self._blocked(seeker),
             )
-            self._why[likeness] = self._reasons.why(seeker, judged)
-        return self._why[likeness]
+            self._why[equivalence_class] = self._reasons.why(seeker, judged)
+        return self._why[equivalence_class]
 
     def _blocked(self, seeker: Seeker) -> str:
         """Names the first ticket that would fit and cannot be handed over now, and says why."""
@@ -186,10 +186,10 @@ class _Book:
                 for ticket in lot.tickets:
                     (failed if inventory.has_failed(ticket, now) else fresh).append(ticket)
         for _, tickets in sorted(alike.items(), key=itemgetter(0)):
-            yield from self._in_turn(tickets)
+            yield from self._in_order(tickets)
         yield from sorted(failed, key=attrgetter("status.unbound_time", "metadata.name"))
 
-    def _in_turn(self, tickets: Iterable[Ticket]) -> Iterator[Ticket]:
+    def _in_order(self, tickets: Iterable[Ticket]) -> Iterator[Ticket]:
         """Those first that are not on a busy node, then those that end first; only as many are sorted as are asked for."""
         busy = self._busy
         heap = [
@@ -205,17 +205,17 @@ class _Book:
         while heap:
             yield heappop(heap)[-1]
 
-    def _suited(self, seeker: Seeker, likeness: bytes) -> Iterator[Ticket]:
+    def _suited(self, seeker: Seeker, equivalence_class: bytes) -> Iterator[Ticket]:
         """Of these tickets, those on nodes where the pod can be."""
         for ticket in self._ranked(seeker):
             node, pod = ticket.status.node_name, seeker.pod
             beside = requirements.leaves_some(pod, ticket)
-            asked = likeness, node, beside
+            asked = equivalence_class, node, beside
             if asked not in self._suits:
                 mismatch = self._mismatch(pod, node, beside=beside)
                 self._suits[asked] = mismatch is None
                 if mismatch is not None:
-                    self._mismatches.setdefault(likeness, set()).add(mismatch)
+                    self._mismatches.setdefault(equivalence_class, set()).add(mismatch)
             if self._suits[asked]:
                 yield ticket
 

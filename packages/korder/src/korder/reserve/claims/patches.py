@@ -126,7 +126,7 @@ def is_last_gate(pod: Pod) -> bool:
     return all(gate.name == SCHEDULING_GATE for gate in pod.spec.scheduling_gates)
 
 
-def told(pod: Pod) -> core.ReportedCondition | None:
+def stated(pod: Pod) -> core.ReportedCondition | None:
     """What the pod has last been told about its ticket."""
     return core.reported(pod.status.conditions, TICKET_BOUND_CONDITION)
 
@@ -149,7 +149,7 @@ def tell(
 ) -> Patch:
     """Writes on the pod whether it has a ticket, and the node that is promised to it, or none; `afresh` even if only the time is new."""
     status = "True" if bound else "False"
-    old = told(pod)
+    old = stated(pod)
     is_old = old is not None and old.status == status and not afresh
     since = old.last_transition_time if old is not None and is_old else None
     condition: JSON = {

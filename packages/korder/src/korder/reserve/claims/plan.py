@@ -26,7 +26,7 @@ from korder.reserve.handovers import completion
 from kubeloop.objects import core, instant
 from kubeloop.objects.core import PODS, Pod, ReportedCondition
 from kubeloop.objects.meta import key_of
-from kubeloop.objects.plan import EventType, Notice, Plan, Step
+from kubeloop.objects.plan import Emit, EventType, Plan, Step
 
 HAND_OVER_SECONDS = 60.0
 """How long a hand-over may take before it is undone."""
@@ -50,23 +50,23 @@ class _Round:
     pauses: Mapping[str, datetime]
     seekers: list[Seeker] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
-    wake_at: list[datetime] = field(default_factory=list)
+    emits: list[Emit] = field(default_factory=list)
+    requeue_at: list[datetime] = field(default_factory=list)
 
     def wait(self, pod: Pod, wait: Wait) -> None:
         """Lets a pod wait and tells it why, unless it knows."""
-        old = patches.told(pod)
+        old = patches.stated(pod)
         known = old is not None and (old.reason, old.message) == (wait.reason, wait.message)
         if known and not pod.status.nominated_node_name:
             return
         step = patches.tell(pod, wait.reason, wait.message, self.now)
         loud = EventType.WARNING
-        self._do(step, Notice(PODS, pod, wait.reason, wait.message, loud, "Waiting", step))
+        self._do(step, Emit(PODS, pod, wait.reason, wait.message, loud, "Waiting", step))
 
     def let_go(self, pod: Pod, why: str) -> None:
         note = _WITHOUT + why
         step = patches.let_go(pod)
-        self._do(step, Notice(PODS, pod, ClaimReason.FELL_BACK, note, after=step))
+        self._do(step, Emit(PODS, pod, ClaimReason.FELL_BACK, note, after=step))
 
     def part(self, pod: Pod, last: ReportedCondition) -> None:
         """Tells a pod that was let go that it waits no more; an Event has told it to people."""
@@ -79,11 +79,11 @@ class _Round:
         deadline = self.now + timedelta(seconds=HAND_OVER_SECONDS)
         step = patches.claim(ticket, pod, deadline, self.now)
         note = f"Pod {key_of(pod)} claims the room on node {ticket.status.node_name}"
-        self._do(step, Notice(TICKETS, ticket, "Claiming", note, after=step))
+        self._do(step, Emit(TICKETS, ticket, "Claiming", note, after=step))
 
-    def _do(self, step: Step, notice: Notice) -> None:
+    def _do(self, step: Step, emit: Emit) -> None:
         self.steps.append(step)
-        self.notices.append(notice)
+        self.emits.append(emit)
 
 
 def sought_namespace(pod: Pod) -> str | None:
@@ -97,9 +97,9 @@ def sought_namespace(pod: Pod) -> str | None:
         return own
 
 
-def is_untold(pod: Pod) -> bool:
+def is_unreported(pod: Pod) -> bool:
     """Says whether a pod was let go without a ticket, by us or by somebody else, and still says that it waits."""
-    last = patches.told(pod)
+    last = patches.stated(pod)
     return (
         last is not None
         and last.status == "False"
@@ -111,11 +111,11 @@ def is_untold(pod: Pod) -> bool:
     )
 
 
-def plan(pods: Iterable[Pod], market: Market, untold: Iterable[Pod] = ()) -> Plan:
+def plan(pods: Iterable[Pod], market: Market, unreported: Iterable[Pod] = ()) -> Plan:
     """Decides about all pods that wait in a namespace and have no ticket yet, and parts from those that went without."""
     this = _Round(market.now, market.pauses())
-    for pod in untold:
-        if (last := patches.told(pod)) is not None:
+    for pod in unreported:
+        if (last := patches.stated(pod)) is not None:
             this.part(pod, last)
     for pod in pods:
         _sort(pod, this)
@@ -127,9 +127,9 @@ def plan(pods: Iterable[Pod], market: Market, untold: Iterable[Pod] = ()) -> Pla
         if wait is not None:
             _hold_or_let_go(seeker.pod, seeker.request, wait, this, at_once=not wait.is_short)
             if wait.is_crowded:
-                this.wake_at.append(market.now + timedelta(seconds=CROWDED_SECONDS))
-    wake_at = min(this.wake_at, default=None)
-    return Plan().then(*this.steps).tell(*this.notices).wake(wake_at)
+                this.requeue_at.append(market.now + timedelta(seconds=CROWDED_SECONDS))
+    requeue_at = min(this.requeue_at, default=None)
+    return Plan().then(*this.steps).tell(*this.emits).requeue(requeue_at)
 
 
 def _sort(pod: Pod, this: _Round) -> None:
@@ -139,7 +139,7 @@ def _sort(pod: Pod, this: _Round) -> None:
     except InvalidRequest as error:
         this.wait(pod, Wait(ClaimReason.INVALID_REQUEST, f"{error}."))
         return
-    last = patches.told(pod)
+    last = patches.stated(pod)
     if pod.status.nominated_node_name or (last is not None and last.status == "True"):
         this.wait(pod, _UNDONE)
     elif last is not None and _is_settled_by(last, pod, request, this):
@@ -149,7 +149,7 @@ def _sort(pod: Pod, this: _Round) -> None:
     elif not patches.is_last_gate(pod):
         _hold_or_let_go(pod, request, _held_back(pod), this, at_once=False)
     elif (until := this.pauses.get(requirements.workload_of(pod))) is not None:
-        this.wake_at.append(until)
+        this.requeue_at.append(until)
         _hold_or_let_go(pod, request, _backed_off(until), this)
     else:
         this.seekers.append(Seeker(pod, request))
@@ -165,7 +165,7 @@ def _is_settled_by(last: ReportedCondition, pod: Pod, request: Request, this: _R
         return False
     pauses, may_not_go = again_at > this.now, completion.may_not_go(last)
     if pauses:
-        this.wake_at.append(again_at)
+        this.requeue_at.append(again_at)
     if pauses and may_not_go:
         return True
     if not request.asks or request.required:
@@ -175,7 +175,7 @@ def _is_settled_by(last: ReportedCondition, pod: Pod, request: Request, this: _R
     if is_over:
         this.let_go(pod, _OVER if may_not_go else last.message)
     else:
-        this.wake_at.append(ends)
+        this.requeue_at.append(ends)
     return pauses or is_over
 
 
@@ -188,7 +188,7 @@ def _hold_or_let_go(
     if request.required or (not patient and not at_once):
         this.wait(pod, wait)
     elif ends > this.now:
-        this.wake_at.append(ends)
+        this.requeue_at.append(ends)
         this.wait(pod, wait)
     else:
         this.let_go(pod, wait.message)

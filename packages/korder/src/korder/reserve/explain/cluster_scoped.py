@@ -94,18 +94,18 @@ def explain_quota(quota: Quota, now: datetime) -> Explanation:
     if not quota_ledger.is_open(quota):
         facts.append("It does not count yet: does `korder manager` run?")
     facts += [f"Nobody can read {each.field}: {each.message}." for each in wrongs(quota.spec)]
-    told = standing(quota, now)
-    return Explanation(f"It {told}.", tuple(facts), TITLES, shortened(rows(quota, now)))
+    stated = standing(quota, now)
+    return Explanation(f"It {stated}.", tuple(facts), TITLES, shortened(rows(quota, now)))
 
 
 def rows(quota: Quota, now: datetime) -> Iterator[Row]:
     """A line for each limit that is in force, those of allocations after those of the quota."""
     force = quota_limits.in_force(quota.spec, now)
     yield from _rows(quota.metadata.name, force.hard.render(), dict(quota.status.used))
-    told = {each.name: dict(each.used) for each in quota.status.allocation}
+    stated = {each.name: dict(each.used) for each in quota.status.allocation}
     for allocation, allowed in zip(quota.spec.allocation, force.allocations, strict=True):
         name = f"{quota.metadata.name}/{allocation.key}"
-        yield from _rows(name, allowed.render(), told.get(allocation.key, {}))
+        yield from _rows(name, allowed.render(), stated.get(allocation.key, {}))
 
 
 def _rows(name: str, hard: dict[str, str], used: dict[str, str | int]) -> Iterator[Row]:
@@ -127,19 +127,19 @@ def standing(quota: Quota, now: datetime) -> str:
     """Whom a quota means, what it does, which windows are open, and what comes next."""
     spec = quota.spec
     force = quota_limits.in_force(spec, now)
-    told = [_scope(quota), _BEYOND[spec.enforcement]]
+    stated = [_scope(quota), _BEYOND[spec.enforcement]]
     if force.windows:
-        told.append(f"window {', '.join(force.windows)} is open")
+        stated.append(f"window {', '.join(force.windows)} is open")
     following = quota_limits.next_change(spec, now)
     if following is not None:
         away = duration.human(int((following - now).total_seconds()))
-        told.append(f"limits change in {away}, at {instant.render(following)}")
+        stated.append(f"limits change in {away}, at {instant.render(following)}")
     exceeded = conditions.find(quota.status.conditions, QuotaCondition.EXCEEDED)
     if exceeded is not None and conditions.is_true((exceeded,), QuotaCondition.EXCEEDED):
         since = exceeded.last_transition_time
         when = f" since {instant.render(since)}" if since is not None else ""
-        told.append(f"exceeded{when}: {exceeded.message}")
-    return "; ".join(told)
+        stated.append(f"exceeded{when}: {exceeded.message}")
+    return "; ".join(stated)
 
 
 def _scope(quota: Quota) -> str:
@@ -169,8 +169,8 @@ def week(quota: Quota, now: datetime, days: int = 7) -> Iterator[tuple[str, str,
     spans = quota_limits.spans(quota.spec, now, end)
     for span in spans:
         named = ", ".join(span.force.windows) or "no window"
-        told = ", ".join(f"{key} {limit}" for key, limit in span.force.hard.render().items())
-        yield instant.render(span.begin), instant.render(span.end), f"{named}: {told}"
-    if (told_until := spans[-1].end) < end:
-        told = "not told: the limits change too often"
-        yield instant.render(told_until), instant.render(end), told
+        stated = ", ".join(f"{key} {limit}" for key, limit in span.force.hard.render().items())
+        yield instant.render(span.begin), instant.render(span.end), f"{named}: {stated}"
+    if (reported_until := spans[-1].end) < end:
+        stated = "not told: the limits change too often"
+        yield instant.render(reported_until), instant.render(end), stated

@@ -76,13 +76,15 @@ def _by_node(asked: OrderQuestion, mine: Collection[Ticket]) -> Iterator[tuple[s
 
 def _verdict(order: Order, mine: Collection[Ticket]) -> str:
     counts = Counter(str(ticket_state.phase_of(t)) for t in mine)
-    told = ", ".join(f"{counts[p]} {p}" for p in map(str, TicketPhase) if counts[p])
+    stated = ", ".join(f"{counts[p]} {p}" for p in map(str, TicketPhase) if counts[p])
     ready = conditions.find(order.status.conditions, OrderCondition.READY)
     if ready is None:
         return "No controller has looked at it yet: does `korder manager` run?"
     word = "Ready" if ready.status is conditions.Status.TRUE else "Not ready"
     why = f": {ready.message.removesuffix('.')}" if ready.message else ""
-    return f"{word} ({ready.reason}){why}. {f'Tickets: {told}.' if told else 'It has no tickets.'}"
+    return (
+        f"{word} ({ready.reason}){why}. {f'Tickets: {stated}.' if stated else 'It has no tickets.'}"
+    )
 
 
 def _state(order: Order) -> Iterator[str]:
@@ -145,19 +147,19 @@ def _refresh(order: Order) -> Iterator[str]:
     strategy = order_firings.of(order)
     follows = {end: order_firings.replaced(strategy, end) for end in End}
     words = {End.CLAIM: "a claimed", End.EXPIRY: "an expired", End.LOSS: "a deleted"}
-    told = ", ".join(
+    stated = ", ".join(
         f"{words[end]} one {'never' if when is When.NEVER else when.value}"
         for end, when in follows.items()
     )
-    yield f"{strategy.type} with {strategy.refresh_policy} replaces tickets so: {told}."
+    yield f"{strategy.type} with {strategy.refresh_policy} replaces tickets so: {stated}."
 
 
 def _why(ticket: Ticket, now: datetime) -> str:
     status = ticket.status
     who = explain_tickets.pods_of(ticket)
-    told = f"{status.reason}: {status.message}" if status.message else status.reason
+    stated = f"{status.reason}: {status.message}" if status.message else status.reason
     if status.phase in (TicketPhase.CLAIMING, TicketPhase.CLAIMED):
-        told = f"by {who}"
+        stated = f"by {who}"
     elif status.phase is TicketPhase.RESERVED:
-        told = explain_tickets.life(ticket, now)
-    return told or explain_tickets.life(ticket, now)
+        stated = explain_tickets.life(ticket, now)
+    return stated or explain_tickets.life(ticket, now)

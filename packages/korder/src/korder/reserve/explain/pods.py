@@ -56,7 +56,7 @@ def free(pod: Pod, request: Request, parting: str) -> Explanation:
         return Explanation(
             f"{where}, and asks for no ticket.", (*_misspelt(pod.metadata.annotations), ask)
         )
-    last = claim_patches.told(pod)
+    last = claim_patches.stated(pod)
     if last is None and request.required:
         return Explanation(
             f"{where} without a ticket, though it requires one: it has never had the gate {SCHEDULING_GATE}.",
@@ -66,15 +66,16 @@ def free(pod: Pod, request: Request, parting: str) -> Explanation:
             ),
         )
     words = f"{last.reason}: {last.message}" if last is not None else parting
-    told = (f"It was last told: {words}",) if words else ()
+    stated = (f"It was last told: {words}",) if words else ()
     if request.required:
         return Explanation(
-            f"{where} without a ticket, though it requires one: somebody took the gate away.", told
+            f"{where} without a ticket, though it requires one: somebody took the gate away.",
+            stated,
         )
     patience = request.fallback_after.total_seconds()
     waited = f"waited no longer than {tickets.span(patience)}" if patience else "did not wait"
     return Explanation(
-        f"{where} without a ticket: none that fits was there, and it {waited}.", told
+        f"{where} without a ticket: none that fits was there, and it {waited}.", stated
     )
 
 
@@ -246,7 +247,7 @@ def _waits(asked: PodQuestion, request: Request) -> Explanation:
 
 
 def _state(seeker: Seeker, asked: PodQuestion) -> str:
-    pod, last = asked.pod, claim_patches.told(asked.pod)
+    pod, last = asked.pod, claim_patches.stated(asked.pod)
     if not claim_patches.is_last_gate(pod):
         return "It waits: other gates hold it back, and it claims nothing before they are gone."
     if not asked.knows_nodes:
@@ -292,7 +293,7 @@ def _prospects(seeker: Seeker, asked: PodQuestion) -> Iterator[str]:
             yield f"Order {key_of(order)} fires next {tickets.when_text(firing, now)}."
     if not asked.knows_nodes:
         yield "You may not read nodes, so only sizes were compared."
-    if claim_patches.told(pod) is None and born is not None and now - born > _SILENCE:
+    if claim_patches.stated(pod) is None and born is not None and now - born > _SILENCE:
         yield "Nobody has told it anything yet: does `korder manager` run?"
 
 

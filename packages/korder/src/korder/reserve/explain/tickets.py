@@ -87,9 +87,12 @@ class TicketQuestion:
 
 def explain(asked: TicketQuestion) -> Explanation:
     """Says how it stands with the ticket."""
-    told = _by_phase(asked)
+    stated = _by_phase(asked)
     return Explanation(
-        told.verdict, (*told.facts, *_origin(asked), *_leaving(asked)), told.titles, told.rows
+        stated.verdict,
+        (*stated.facts, *_origin(asked), *_leaving(asked)),
+        stated.titles,
+        stated.rows,
     )
 
 

@@ -24,7 +24,7 @@ from korder.reserve.tickets.guardian import Place
 from kubeloop.objects import node_room
 from kubeloop.objects.core import PODS, Pod, ReportedCondition
 from kubeloop.objects.meta import HasMetadata, controller_of, key_of
-from kubeloop.objects.plan import Create, Delete, EventType, Notice, Plan, Step
+from kubeloop.objects.plan import Create, Delete, Emit, EventType, Plan, Step
 from kubeloop.objects.workloads import JOBS
 
 
@@ -95,19 +95,19 @@ def unbound(member: Member, reason: Reason, why: str, now: datetime) -> Plan:
 
 def _shared(member: Member, now: datetime) -> TicketStatus:
     """The pod has a share; the rest is held, or has to be."""
-    ticket, heir = member.shared(), member.heir
+    ticket, remainder_guardian = member.shared(), member.remainder_guardian
     if not member.rest:
         rate = ticket_state.rate(ticket, ticket_state.taken(member.shares))
         return ticket_status.in_use(ticket, "pods share all the room", rate, now)
     if member.keeps_guardian and member.firm:
         return _held_by(member, ticket.status)
-    if heir is None or not heir.spec.node_name:
+    if remainder_guardian is None or not remainder_guardian.spec.node_name:
         home = ticket.status.node_name
         return ticket_status.pending(
             ticket, Reason.RETURNING, "a pod shares it from now on", now, home=home
         )
-    words = f"guardian {heir.metadata.name} holds the room"
-    return ticket_status.reserved(ticket, heir, Reason.HELD, words, now)
+    words = f"guardian {remainder_guardian.metadata.name} holds the room"
+    return ticket_status.reserved(ticket, remainder_guardian, Reason.HELD, words, now)
 
 
 def _held_by(member: Member, status: TicketStatus) -> TicketStatus:
@@ -139,8 +139,8 @@ def _back(
         )
     written = ticket_status.report(ticket, status)
     step = written.stages[0][0]
-    told = Notice(TICKETS, ticket, reason, why, EventType.WARNING, "GiveBack", step)
-    return Plan(written.stages, (told,))
+    stated = Emit(TICKETS, ticket, reason, why, EventType.WARNING, "GiveBack", step)
+    return Plan(written.stages, (stated,))
 
 
 _STAYS = "The pod cannot be let go: "
@@ -149,13 +149,13 @@ _STAYS = "The pod cannot be let go: "
 def roll_back_late(member: Member, pod: Pod, now: datetime) -> Plan:
     """The guardians did not go in time, or the node's other hand-overs took too long."""
     words = "The hand-over took too long; the pod looks for another ticket."
-    return _told(pod, words, now, too_late(member, now))
+    return _reported(pod, words, now, too_late(member, now))
 
 
 def roll_back_closed(member: Member, pod: Pod, why: str, now: datetime) -> Plan:
     """The node has been cordoned, marked otherwise, or is gone."""
     words = f"The hand-over was undone: {why}; the pod looks for another ticket."
-    return _told(pod, words, now, closed(member, why, now))
+    return _reported(pod, words, now, closed(member, why, now))
 
 
 def roll_back_refused(member: Member, message: str, now: datetime) -> Plan:
@@ -165,17 +165,15 @@ def roll_back_refused(member: Member, message: str, now: datetime) -> Plan:
         return ending
     why = f"{beginning(member.ticket)}cannot hold what the pod would leave over: {message}"
     step = claim_patches.tell(member.pod, Reason.GUARDIAN_REFUSED, why, now, afresh=True)
-    notice = Notice(
-        PODS, member.pod, Reason.GUARDIAN_REFUSED, why, EventType.WARNING, "Waiting", step
-    )
-    return Plan(((step,), *ending.stages), (notice, *ending.notices))
+    emit = Emit(PODS, member.pod, Reason.GUARDIAN_REFUSED, why, EventType.WARNING, "Waiting", step)
+    return Plan(((step,), *ending.stages), (emit, *ending.emits))
 
 
 def roll_back_kept(member: Member, pod: Pod, message: str, now: datetime) -> Plan:
     """The server does not let the pod be tied to its node, because of somebody else's rule."""
     words = f"The pod cannot be tied to node {member.ticket.status.node_name}: {message}"
     given, ending = _unchanged(pod, words, now), kept_back(member, message, now)
-    return Plan((*given.stages, *ending.stages), (*given.notices, *ending.notices))
+    return Plan((*given.stages, *ending.stages), (*given.emits, *ending.emits))
 
 
 def report_unchanged(pod: Pod, message: str, now: datetime) -> Plan:
@@ -183,23 +181,23 @@ def report_unchanged(pod: Pod, message: str, now: datetime) -> Plan:
     return _unchanged(pod, f"{_STAYS}{message}", now)
 
 
-def may_not_go(told: ReportedCondition) -> bool:
+def may_not_go(stated: ReportedCondition) -> bool:
     """Says whether a pod was last told that it may not even go without a ticket."""
-    return told.reason == ClaimReason.CHANGE_REFUSED and told.message.startswith(_STAYS)
+    return stated.reason == ClaimReason.CHANGE_REFUSED and stated.message.startswith(_STAYS)
 
 
 def _unchanged(pod: Pod, words: str, now: datetime) -> Plan:
     reason = ClaimReason.CHANGE_REFUSED
     step = claim_patches.tell(pod, reason, words, now, afresh=True)
-    notice = Notice(PODS, pod, reason, words, EventType.WARNING, "Waiting", step)
-    return Plan().then(step).tell(notice)
+    emit = Emit(PODS, pod, reason, words, EventType.WARNING, "Waiting", step)
+    return Plan().then(step).tell(emit)
 
 
-def _told(pod: Pod, words: str, now: datetime, ending: Plan) -> Plan:
+def _reported(pod: Pod, words: str, now: datetime, ending: Plan) -> Plan:
     if not is_marked(pod):
         return ending
     step = claim_patches.tell(pod, Reason.CLAIM_UNDONE, words, now)
-    return Plan(((step,), *ending.stages), ending.notices)
+    return Plan(((step,), *ending.stages), ending.emits)
 
 
 BEGIN_BEFORE_END = timedelta(seconds=40)
@@ -218,22 +216,22 @@ class Lane:
 
     first: list[Step] = field(default_factory=list)
     second: list[Step] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
+    emits: list[Emit] = field(default_factory=list)
     is_behind: bool = False
 
     def plan(self) -> Plan:
-        return Plan().then(*self.first).then(*self.second).tell(*self.notices)
+        return Plan().then(*self.first).then(*self.second).tell(*self.emits)
 
     def end(self, ending: Plan) -> None:
         """Writes how the hand-over of a ticket ended, after everything else."""
         self.second += ending.steps
-        self.notices += ending.notices
+        self.emits += ending.emits
 
     def give_up(self, given: Plan) -> None:
         """Writes what becomes of a pod, and after everything else what becomes of its ticket."""
         *about_pod, about_ticket = given.stages
         self.first += (step for stage in about_pod for step in stage)
-        self.end(Plan((about_ticket,), given.notices))
+        self.end(Plan((about_ticket,), given.emits))
 
 
 class HandoverSteps:
@@ -242,7 +240,7 @@ class HandoverSteps:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.lanes: dict[str, Lane] = {}
-        self.wake_at: list[datetime] = []
+        self.requeue_at: list[datetime] = []
 
     def lane(self, member: Member) -> Lane:
         """What is done for this member."""
@@ -266,7 +264,7 @@ class HandoverSteps:
         for member, pod in members:
             ends = max(member.deadline, NEVER + before_end) - before_end
             if ends > self.scene.now:
-                self.wake_at.append(ends)
+                self.requeue_at.append(ends)
                 left.append((member, pod))
             else:
                 self.give_up(member, roll_back_late(member, pod, self.scene.now))
@@ -310,7 +308,7 @@ class HandoverSteps:
             elif going + DELETION_PATIENCE <= self.scene.now:
                 lane.second.append(ended(each, grace_seconds=0))
             else:
-                self.wake_at.append(going + DELETION_PATIENCE)
+                self.requeue_at.append(going + DELETION_PATIENCE)
 
 
 def ended(guardian: Pod, grace_seconds: int | None = None) -> Delete:
@@ -353,10 +351,10 @@ def _abandoned(scene: Scene, member: Member, pod: Pod, reason: Reason, message: 
         note = f"The pod is tied to node {scene.node} without a ticket: {message} {advice}"
         promised = pod.status.nominated_node_name
         step = claim_patches.tell(pod, reason, f"{message} {advice}", scene.now, node=promised)
-    notice = Notice(PODS, pod, reason, note, EventType.WARNING, "GiveBack", step)
+    emit = Emit(PODS, pod, reason, note, EventType.WARNING, "GiveBack", step)
     ending = unbound(member, reason, message, scene.now)
     freed = [each for stage in ending.stages for each in stage]
-    return Plan().then(step).then(*freed).tell(notice, *ending.notices)
+    return Plan().then(step).then(*freed).tell(emit, *ending.emits)
 
 
 def _outlook(member: Member, reason: Reason) -> str:

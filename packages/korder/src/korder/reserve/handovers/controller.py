@@ -48,7 +48,7 @@ from kubeloop.client.errors import ApiError, NotFound, WebhookFailed
 from kubeloop.objects import codec, core
 from kubeloop.objects.core import LEASES, NODES, PODS, Lease, Node, Pod
 from kubeloop.objects.meta import Key, OwnerReference, controller_of
-from kubeloop.objects.plan import NOTHING, Create, Delete, EventType, Notice, Patch, Plan, Step
+from kubeloop.objects.plan import NOTHING, Create, Delete, Emit, EventType, Patch, Plan, Step
 from kubeloop.runtime.informer import Scope
 from kubeloop.runtime.manager import Manager
 from kubeloop.runtime.store import Change
@@ -138,13 +138,13 @@ class HandOvers:
         self._tickets.add_index(BY_CLAIMANT, by_claimant)
         self._tickets.add_index(HANDED_OVER, handed_over)
         self._tickets.add_index(_RETURNING, _returning)
-        self._controller = manager.controller("handovers", self._turn, refused=self._refused)
+        self._controller = manager.controller("handovers", self._reconcile, refused=self._refused)
         self._controller.follow(self._tickets, lambda ticket: map(_key, _nodes_with(ticket)))
         self._controller.follow(self._pods, self._nodes_for)
         self._nodes.on_change(self._node_changed)
         self._schedulers.on_new(self._tell_all)
 
-    async def _turn(self, key: Key, now: datetime) -> Plan:
+    async def _reconcile(self, key: Key, now: datetime) -> Plan:
         tickets = tuple(self._tickets.reader.where(HANDED_OVER, key.name))
         node = self._nodes.reader.get(Key("", key.name))
         returning = self._returns(key.name, now)
@@ -257,7 +257,7 @@ class HandOvers:
         """What follows when a pod may not be changed or deleted; a webhook that does not answer may answer later."""
         if claim_patches.lets_go(step, pod):
             if isinstance(error, WebhookFailed) and now + _LAST_TRIES < member.deadline:
-                return Plan().wake(now + _TRY_AGAIN)
+                return Plan().requeue(now + _TRY_AGAIN)
             return completion.roll_back_kept(member, pod, error.message, now)
         if isinstance(step, Patch) and pod.spec.node_name:
             return completion.done(member, pod, now)
@@ -274,12 +274,12 @@ class HandOvers:
             " repeat `korder install`, or run the manager with --handover=nominate"
         )
         waiting = self._tickets.reader.where(HANDED_OVER, node)
-        notices = (
-            Notice(TICKETS, each, Reason.HANDING_OVER, why, EventType.WARNING) for each in waiting
+        emits = (
+            Emit(TICKETS, each, Reason.HANDING_OVER, why, EventType.WARNING) for each in waiting
         )
         leaving = self._pods.reader.where(_LEAVING, node)
         released = map(claim_patches.release, leaving)
-        return Plan().then(*released).tell(*notices).wake(now + _TAINT_AGAIN)
+        return Plan().then(*released).tell(*emits).requeue(now + _TAINT_AGAIN)
 
     async def _member(self, ticket: Ticket) -> Member:
         pod = await self._claimant(ticket)

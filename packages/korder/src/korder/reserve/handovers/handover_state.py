@@ -109,8 +109,12 @@ class Member:
     @property
     def standing(self) -> list[Pod]:
         """The guardians that still take the room to be handed over, be it that they are on their way out."""
-        heir = self.heir
-        return [pod for pod in self.guardians if pod is not heir and not core.is_finished(pod)]
+        remainder_guardian = self.remainder_guardian
+        return [
+            pod
+            for pod in self.guardians
+            if pod is not remainder_guardian and not core.is_finished(pod)
+        ]
 
     @property
     def firm(self) -> list[Pod]:
@@ -144,7 +148,7 @@ class Member:
         return (*self.ticket.status.shared_by, share)
 
     @property
-    def heir(self) -> Pod | None:
+    def remainder_guardian(self) -> Pod | None:
         """The guardian that is made for what will be left."""
         if not self.is_swapped:
             return None
@@ -189,8 +193,8 @@ def stage_of(member: Member, node: str) -> Stage:
 
 def is_marked(pod: Pod) -> bool:
     """Says whether a hand-over to this pod has begun."""
-    told = claim_patches.told(pod)
-    return told is not None and told.status == "True" and told.reason == ClaimReason.CLAIMED
+    stated = claim_patches.stated(pod)
+    return stated is not None and stated.status == "True" and stated.reason == ClaimReason.CLAIMED
 
 
 def beginning(ticket: Ticket) -> str:
@@ -200,14 +204,14 @@ def beginning(ticket: Ticket) -> str:
 
 def rightful(pod: Pod, tickets: Iterable[Ticket]) -> Ticket | None:
     """Of several tickets that claim for one pod, as two replicas may do in the moment of a change: the one that has it already, or comes first."""
-    told, uid = claim_patches.told(pod), pod.metadata.uid
+    stated, uid = claim_patches.stated(pod), pod.metadata.uid
 
     def rank(ticket: Ticket) -> tuple[bool, bool, str]:
         status = ticket.status
         has_it = status.phase is TicketPhase.CLAIMED or any(s.uid == uid for s in status.shared_by)
         named = pod.metadata.annotations.get(TICKET_CLAIMED_ANNOTATION) == claim_patches.name_for(
             pod, ticket
-        ) or (told is not None and told.message.startswith(beginning(ticket)))
+        ) or (stated is not None and stated.message.startswith(beginning(ticket)))
         return not has_it, not named, str(key_of(ticket))
 
     return min(tickets, key=rank, default=None)

@@ -32,26 +32,26 @@ from kubeloop.objects.plan import Plan, Step
 
 def plan(scene: Scene) -> Plan:
     """Decides what happens on the node now, and when to look again."""
-    turn = _Nomination(scene)
+    reconcile = _Nomination(scene)
     by_stage: dict[Stage, Members] = {stage: [] for stage in Stage}
     for member in scene.members:
         stage = stage_of(member, scene.node)
         if member.pod is None or stage is Stage.UNDONE:
-            turn.end(member, completion.undone(member, scene.now))
+            reconcile.end(member, completion.undone(member, scene.now))
         else:
             by_stage[stage].append((member, member.pod))
     for member, _ in by_stage[Stage.LOST]:
-        turn.end(member, completion.lost(member, scene.now))
-    marked = turn.welcome(turn.in_time(by_stage[Stage.MARKED]))
-    queued = turn.welcome(turn.in_time(by_stage[Stage.QUEUED], BEGIN_BEFORE_END))
-    busy = turn.still_open(by_stage[Stage.OPEN]) + turn.unfinished(by_stage[Stage.BOUND])
+        reconcile.end(member, completion.lost(member, scene.now))
+    marked = reconcile.welcome(reconcile.in_time(by_stage[Stage.MARKED]))
+    queued = reconcile.welcome(reconcile.in_time(by_stage[Stage.QUEUED], BEGIN_BEFORE_END))
+    busy = reconcile.still_open(by_stage[Stage.OPEN]) + reconcile.unfinished(by_stage[Stage.BOUND])
     if marked:
-        turn.advance(marked)
+        reconcile.advance(marked)
     elif busy:
-        turn.rescue(busy)
+        reconcile.rescue(busy)
     elif queued:
-        turn.begin(queued)
-    return turn.batch.plan().wake(min(turn.wake_at, default=None))
+        reconcile.begin(queued)
+    return reconcile.batch.plan().requeue(min(reconcile.requeue_at, default=None))
 
 
 class _Nomination(HandoverSteps):
@@ -73,7 +73,7 @@ class _Nomination(HandoverSteps):
             elif member.deadline <= self.scene.now:
                 self.give_up(member, completion.never_bound(self.scene, member, pod))
             else:
-                self.wake_at.append(member.deadline)
+                self.requeue_at.append(member.deadline)
                 left.append((member, pod))
         return left
 
@@ -81,29 +81,33 @@ class _Nomination(HandoverSteps):
         """Those whose pod is bound but whose remainder is not; all others have what they claimed."""
         left = []
         for member, pod in members:
-            heir = member.heir
+            remainder_guardian = member.remainder_guardian
             in_time = member.deadline > self.scene.now
-            if heir is None or heir.spec.node_name or not in_time:
+            if remainder_guardian is None or remainder_guardian.spec.node_name or not in_time:
                 self.batch.first += map(ended, () if member.keeps_guardian else member.firm)
                 self.batch.first += self._news(member, pod)
                 self.end(member, completion.done(member, pod, self.scene.now))
                 continue
-            self.wake_at.append(member.deadline)
-            if guardian.is_gated(heir) and not member.standing:
-                self.batch.first.append(claim_patches.open_guardian(heir))
+            self.requeue_at.append(member.deadline)
+            if guardian.is_gated(remainder_guardian) and not member.standing:
+                self.batch.first.append(claim_patches.open_guardian(remainder_guardian))
             left.append((member, pod))
         return left
 
     def begin(self, members: Members) -> None:
         """Starts the node's next batch: the easy way as far as there is room for the pods beside the guardians."""
         members = self.with_places(members)
-        heirless = [member for member, _ in members if member.is_swapped and member.heir is None]
-        self.batch.first += map(self.birth, heirless)
+        without_remainder = [
+            member
+            for member, _ in members
+            if member.is_swapped and member.remainder_guardian is None
+        ]
+        self.batch.first += map(self.birth, without_remainder)
         ready = []
         for member, pod in members:
             if member.keeps_guardian:
                 self._open(member, pod)
-            elif member not in heirless:
+            elif member not in without_remainder:
                 ready.append((member, pod))
         room = self.scene.room()
         if ready and (ready[0][0].is_swapped or room.lacks(node_room.demand_of(ready[0][1]))):
@@ -127,7 +131,7 @@ class _Nomination(HandoverSteps):
         self._mark(strangers)
         self.end_all(self.batch, standing)
         if self._withdraw():
-            self.wake_at.append(self.scene.now)
+            self.requeue_at.append(self.scene.now)
         elif not standing and not strangers:
             for member, pod in members:
                 self._open(member, pod)
@@ -149,16 +153,16 @@ class _Nomination(HandoverSteps):
         self.end_all(self.batch, gone)
 
     def _open(self, member: Member, pod: Pod) -> None:
-        heir = member.heir
+        remainder_guardian = member.remainder_guardian
         self.batch.first.append(claim_patches.pin(pod, member.ticket, self.scene.node))
-        if heir is not None and guardian.is_gated(heir):
-            self.batch.first.append(claim_patches.open_guardian(heir))
-        self.wake_at.append(member.deadline)
+        if remainder_guardian is not None and guardian.is_gated(remainder_guardian):
+            self.batch.first.append(claim_patches.open_guardian(remainder_guardian))
+        self.requeue_at.append(member.deadline)
         self.batch.second += self._news(member, pod)
 
     def _news(self, member: Member, pod: Pod) -> list[Step]:
         """What a pod has to know that was last told to wait."""
-        if claim_patches.told(pod) is None or is_marked(pod):
+        if claim_patches.stated(pod) is None or is_marked(pod):
             return []
         return [self._claimed(member, pod, pod.status.nominated_node_name)]
 
@@ -172,12 +176,15 @@ class _Nomination(HandoverSteps):
         """Promises the node; what an heir was promised before is first taken back, because to a new scheduler only a change is news."""
         node = self.scene.node
         for member, pod in members:
-            heir = member.heir
+            remainder_guardian = member.remainder_guardian
             self.batch.first.append(self._claimed(member, pod, node))
-            if heir is not None and heir.status.nominated_node_name != node:
-                self.batch.first.append(claim_patches.nominate(heir, node))
-            elif heir is not None and node and is_marked(pod):
-                self.batch.first.append(claim_patches.nominate(heir, ""))
+            if (
+                remainder_guardian is not None
+                and remainder_guardian.status.nominated_node_name != node
+            ):
+                self.batch.first.append(claim_patches.nominate(remainder_guardian, node))
+            elif remainder_guardian is not None and node and is_marked(pod):
+                self.batch.first.append(claim_patches.nominate(remainder_guardian, ""))
 
     def _withdraw(self) -> bool:
         """Takes back what other tickets are promised here, and says whether there was any; they are promised it again afterwards."""
@@ -187,12 +194,14 @@ class _Nomination(HandoverSteps):
 
     def _is_known(self, member: Member, pod: Pod) -> bool:
         """Says whether the scheduler that is at work now knows of the nominations."""
-        told, heir = claim_patches.told(pod), member.heir
+        stated, remainder_guardian = claim_patches.stated(pod), member.remainder_guardian
         node = self.scene.node
         return (
-            told is not None
-            and told.message == self._words(member.ticket)
-            and (heir is None or heir.status.nominated_node_name == node)
+            stated is not None
+            and stated.message == self._words(member.ticket)
+            and (
+                remainder_guardian is None or remainder_guardian.status.nominated_node_name == node
+            )
         )
 
     def _words(self, ticket: Ticket) -> str:

@@ -93,7 +93,7 @@ class _Barrier(HandoverSteps):
         self._return()
         queued = [each for each in gated if each[0].firm]
         self._begin(self.with_places(self.welcome(self.in_time(queued, BEGIN_BEFORE_END))))
-        return self._guarded().wake(min(self.wake_at, default=None))
+        return self._guarded().requeue(min(self.requeue_at, default=None))
 
     def end(self, member: Member, ending: Plan) -> None:
         """Ends a hand-over; room that no guardian holds any more is kept until the ticket has taken it back."""
@@ -120,13 +120,13 @@ class _Barrier(HandoverSteps):
             return plan
         until = self.scene.inherited_until
         if until is not None and until > self.scene.now:
-            return plan.wake(until)
+            return plan.requeue(until)
         return plan.beside(Plan().then(claim_patches.lowered(self._node)))
 
     def _finish(self, members: Members) -> None:
         """Ends the hand-over of bound pods, unless the guardian of what they leave over is not bound yet."""
         for member, pod in members:
-            lane, remainder = self.lane(member), member.heir
+            lane, remainder = self.lane(member), member.remainder_guardian
             is_late = member.deadline <= self.scene.now
             is_open = remainder is not None and not remainder.spec.node_name
             if is_open:
@@ -136,7 +136,7 @@ class _Barrier(HandoverSteps):
                 lane.first += self._condition(member, pod)
                 lane.end(completion.done(member, pod, self.scene.now))
                 continue
-            self.wake_at.append(member.deadline)
+            self.requeue_at.append(member.deadline)
             if not member.standing and remainder is not None:
                 self._open_remainder(lane, remainder)
 
@@ -158,7 +158,7 @@ class _Barrier(HandoverSteps):
         if member.deadline <= self.scene.now:
             self.give_up(member, completion.never_bound(self.scene, member, pod))
             return
-        self.wake_at.append(member.deadline)
+        self.requeue_at.append(member.deadline)
         if member.keeps_guardian or not self._room.lacks(demand):
             self._room = self._room.with_pod(demand)
             if self._standing:
@@ -173,7 +173,7 @@ class _Barrier(HandoverSteps):
             return
         lane = self.lane(member)
         self._need(lane)
-        self.wake_at.append(member.deadline)
+        self.requeue_at.append(member.deadline)
         self.end_all(lane, member.standing)
         self._let_pass(lane, pod)
 
@@ -184,7 +184,7 @@ class _Barrier(HandoverSteps):
         due = self._unbound_due(member, pod)
         self._need(self.lane(member))
         if due > self.scene.now:
-            self.wake_at.append(due)
+            self.requeue_at.append(due)
             self._room = self._room.with_pod(demand)
             self._let_in(self.lane(member), pod)
         elif is_short:
@@ -206,14 +206,14 @@ class _Barrier(HandoverSteps):
             self._need(lane)
             self._room = _with(self._room, member, pod)
             self._open(member, pod, self._token)
-            if member.heir is not None:
-                self._open_remainder(lane, member.heir)
+            if member.remainder_guardian is not None:
+                self._open_remainder(lane, member.remainder_guardian)
 
     def _begin(self, members: Members) -> None:
         """Starts members whose guardian stands: beside it where there is room, otherwise in its place."""
         for member, pod in members:
             demand = node_room.demand_of(pod)
-            if member.is_swapped and member.heir is None:
+            if member.is_swapped and member.remainder_guardian is None:
                 self.lane(member).first.append(self.birth(member))
             elif member.keeps_guardian:
                 self._open(member, pod, self._passing)
@@ -231,7 +231,7 @@ class _Barrier(HandoverSteps):
             return
         if self._is_worn_out():
             self._is_wanted_anew = True
-            self.wake_at.append(self.scene.now + timedelta(seconds=1))
+            self.requeue_at.append(self.scene.now + timedelta(seconds=1))
             return
         lane = self.lane(member)
         self._need(lane)
@@ -277,7 +277,7 @@ class _Barrier(HandoverSteps):
             return False
         until = (each.since or claim_patches.raised_at(self._token)) + RETURN_WITHIN
         if until > self.scene.now:
-            self.wake_at.append(until)
+            self.requeue_at.append(until)
             return True
         return False
 
@@ -318,7 +318,7 @@ class _Barrier(HandoverSteps):
             pod, member.ticket, self.scene.node, token, self.scene.now, return_finalizer=held
         )
         self.lane(member).first.append(step)
-        self.wake_at.append(member.deadline)
+        self.requeue_at.append(member.deadline)
 
     def _open_remainder(self, lane: Lane, remainder: Pod) -> None:
         if guardian.is_gated(remainder):
@@ -344,7 +344,7 @@ class _Barrier(HandoverSteps):
 
     def _condition(self, member: Member, pod: Pod) -> Iterable[Step]:
         """Says on a bound pod that it has its ticket."""
-        last = claim_patches.told(pod)
+        last = claim_patches.stated(pod)
         if last is not None and last.status == "True":
             return
         words = f"{beginning(member.ticket)}holds room on node {self.scene.node} for this pod."
@@ -368,7 +368,11 @@ def _is_refused(pod: Pod) -> bool:
 
 def _with(room: NodeRoom, member: Member, pod: Pod) -> NodeRoom:
     room = room.with_pod(node_room.demand_of(pod))
-    return room if member.heir is None else room.with_pod(node_room.demand_of(member.heir))
+    return (
+        room
+        if member.remainder_guardian is None
+        else room.with_pod(node_room.demand_of(member.remainder_guardian))
+    )
 
 
 def _lacks(room: NodeRoom, member: Member, pod: Pod) -> bool:
@@ -377,8 +381,8 @@ def _lacks(room: NodeRoom, member: Member, pod: Pod) -> bool:
 
 def _shortages(room: NodeRoom, member: Member, pod: Pod) -> list[str]:
     """Of what there is too little for a pod and the guardian of what it leaves over."""
-    if member.heir is not None:
-        room = room.with_pod(node_room.demand_of(member.heir))
+    if member.remainder_guardian is not None:
+        room = room.with_pod(node_room.demand_of(member.remainder_guardian))
     return room.lacks(node_room.demand_of(pod))
 
 

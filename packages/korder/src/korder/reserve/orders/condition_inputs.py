@@ -21,7 +21,7 @@ from korder.reserve.orders.status import Findings
 from korder.reserve.tickets import state as ticket_state
 from kubeloop.objects import instant
 from kubeloop.objects.meta import key_of
-from kubeloop.objects.plan import Create, Delete, EventType, Notice, Patch
+from kubeloop.objects.plan import Create, Delete, Emit, EventType, Patch
 
 _NAMED = 5
 
@@ -32,43 +32,43 @@ def removal(ticket: Ticket) -> Delete:
     return Delete(TICKETS, key_of(ticket), meta.uid, resource_version=meta.resource_version)
 
 
-def told_with(books: Sequence[Patch], notices: Iterable[Notice]) -> tuple[Notice, ...]:
+def with_events(order_pools: Sequence[Patch], emits: Iterable[Emit]) -> tuple[Emit, ...]:
     """Notices of what the status says from now on: they belong to the step that writes it, for the next turn knows it already."""
-    (step,) = books or (None,)
-    return tuple(replace(notice, after=step) for notice in notices)
+    (step,) = order_pools or (None,)
+    return tuple(replace(emit, after=step) for emit in emits)
 
 
-def told_made(order: Order, made: Sequence[Create]) -> tuple[Notice, ...]:
+def made_event(order: Order, made: Sequence[Create]) -> tuple[Emit, ...]:
     """Tells of tickets that were made."""
     names = [str(_name(each)) for each in made]
-    return _told(order, OrderReason.TICKETS_CREATED, "made", names)
+    return _reported(order, OrderReason.TICKETS_CREATED, "made", names)
 
 
-def told_gone(order: Order, gone: Sequence[Ticket], why: str) -> tuple[Notice, ...]:
+def gone_event(order: Order, gone: Sequence[Ticket], why: str) -> tuple[Emit, ...]:
     """Tells of tickets that were deleted."""
     names = [ticket.metadata.name for ticket in gone]
-    return _told(order, OrderReason.TICKETS_DELETED, "deleted", names, f": {why}")
+    return _reported(order, OrderReason.TICKETS_DELETED, "deleted", names, f": {why}")
 
 
-def told_short(order: Order, why: str) -> tuple[Notice, ...]:
+def short_event(order: Order, why: str) -> tuple[Emit, ...]:
     """Tells, once while it lasts, that a quota has no room for all tickets."""
-    is_told = any(
+    is_reported = any(
         each.reason == Reason.QUOTA_EXCEEDED or why in each.message
         for each in order.status.conditions
     )
-    if not why or is_told:
+    if not why or is_reported:
         return ()
-    return (Notice(ORDERS, order, Reason.QUOTA_EXCEEDED.value, why, EventType.WARNING),)
+    return (Emit(ORDERS, order, Reason.QUOTA_EXCEEDED.value, why, EventType.WARNING),)
 
 
-def _told(
+def _reported(
     order: Order, reason: OrderReason, verb: str, names: Sequence[str], why: str = ""
-) -> tuple[Notice, ...]:
+) -> tuple[Emit, ...]:
     if not names:
         return ()
     listed = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
     number = "a ticket" if len(names) == 1 else f"{len(names)} tickets"
-    return (Notice(ORDERS, order, reason.value, f"{verb} {number} ({listed}){why}"),)
+    return (Emit(ORDERS, order, reason.value, f"{verb} {number} ({listed}){why}"),)
 
 
 def _name(step: Create) -> object:
@@ -139,7 +139,7 @@ def opens_at(order: Order, times: Timetable, ahead: Iterable[datetime]) -> datet
     return min(ahead, default=None if order.spec.paused else times.following)
 
 
-def warnings(order: Order, times: Timetable) -> tuple[Notice, ...]:
+def warnings(order: Order, times: Timetable) -> tuple[Emit, ...]:
     """Tells, once for each edit, that a standing pool will have gaps (rule 5)."""
     strategy = firings.of(order)
     if (
@@ -148,12 +148,12 @@ def warnings(order: Order, times: Timetable) -> tuple[Notice, ...]:
         or order.status.observed_generation == order.metadata.generation
     ):
         return ()
-    told = firings.gap_message(
+    stated = firings.gap_message(
         strategy, firings.hold_length(order.spec.template.spec), times.following
     )
-    if not told:
+    if not stated:
         return ()
-    return (Notice(ORDERS, order, OrderReason.GAP.value, told, EventType.WARNING),)
+    return (Emit(ORDERS, order, OrderReason.GAP.value, stated, EventType.WARNING),)
 
 
 def _is_ahead(account: Account, now: datetime) -> bool:

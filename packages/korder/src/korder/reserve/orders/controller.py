@@ -15,7 +15,7 @@ from korder.api.reserve import NODE_LABEL, ORDER_UID_LABEL, ORDERS, TICKETS, Ord
 from korder.reserve.orders import assignments, daemonset, plan, pools
 from korder.reserve.orders.pools import Grant, Granting, freely
 from korder.reserve.quotas import charging
-from korder.reserve.quotas.controller import Counting
+from korder.reserve.quotas.controller import QuotaCounter
 from korder.reserve.quotas.ledger import gives_more
 from kubeloop.client.errors import ApiError
 from kubeloop.objects.core import NODES, Node
@@ -36,7 +36,7 @@ _OWNER, _NODE, _DAEMONS = "orders.owner", "orders.node", "orders.daemons"
 class Orders:
     """Runs all orders."""
 
-    def __init__(self, manager: Manager, counting: Counting | None = None) -> None:
+    def __init__(self, manager: Manager, quota_counter: QuotaCounter | None = None) -> None:
         self._orders = manager.informers.of(ORDERS)
         self._tickets = manager.informers.of(TICKETS)
         self._tickets.add_index(_OWNER, _by_owner)
@@ -49,24 +49,24 @@ class Orders:
         manager.on_elected(self._trusted.clear)
         self._gone: dict[str, dict[str, Ticket]] = {}
         """By the UIDs of orders, the tickets that this life has seen go, by name, as they were last."""
-        self._counting = counting
+        self._quota_counter = quota_counter
         self._short: dict[str, dict[Key, None]] = {}
         """By the names of quotas, the orders that wait for room in them, in the order in which they came."""
         self._client = manager.client
-        self._controller = manager.controller("orders", self._turn, refused=self._refused)
+        self._controller = manager.controller("orders", self._reconcile, refused=self._refused)
         self._orders.on_change(self._order_changed)
         self._tickets.on_change(self._ticket_changed)
         self._nodes.on_change(self._node_changed)
-        if counting is not None:
+        if quota_counter is not None:
             manager.informers.of(QUOTAS).on_change(self._quota_changed)
 
-    async def _turn(self, key: Key, now: datetime) -> Plan:
+    async def _reconcile(self, key: Key, now: datetime) -> Plan:
         order = self._orders.reader.get(key)
         if order is None:
             return NOTHING
         tickets = tuple(self._tickets.reader.where(_OWNER, order.metadata.uid))
         if await self._is_behind(order, tickets):
-            return Plan().wake(now + _CATCH_UP)
+            return Plan().requeue(now + _CATCH_UP)
         if order.metadata.deletion_timestamp is not None:
             self._gone.pop(order.metadata.uid, None)
             return plan.ending(order, tickets)
@@ -79,19 +79,19 @@ class Orders:
         if order.spec.daemon_set:
             nodes, rivals = self._nodes.reader.all(), self._rivals_of(order)
             return daemonset.plan(
-                daemonset.Picture(
+                daemonset.Snapshot(
                     order, tickets, nodes, now, taken, rivals, self._granting(order, now)
                 )
             )
         gone = self._gone_of(order)
         granting = self._granting(order, now)
-        return plan.plan(pools.Picture(order, tickets, now, taken, gone, granting))
+        return plan.plan(pools.Snapshot(order, tickets, now, taken, gone, granting))
 
     def _granting(self, order: Order, now: datetime) -> Granting:
         """Asks the ledgers of all quotas, and remembers which of them have no room for the order."""
-        if self._counting is None:
+        if self._quota_counter is None:
             return freely
-        view, key = self._counting.view, key_of(order)
+        view, key = self._quota_counter.view, key_of(order)
 
         def grant(wanted: Sequence[Create]) -> Grant:
             granted, short = charging.grant(view, order, wanted, now)
@@ -157,9 +157,9 @@ class Orders:
 
     def _let_others_follow(self, order: Order) -> None:
         """Looks at the orders that may now be old enough for a quota that has limited their number."""
-        if self._counting is not None:
+        if self._quota_counter is not None:
             meta = order.metadata
-            for quota in self._counting.tally.applying(meta.namespace, meta.labels):
+            for quota in self._quota_counter.quota_cache.applying(meta.namespace, meta.labels):
                 self._look_at_waiting(quota.metadata.name)
 
     def _ticket_changed(self, change: Change[Ticket]) -> None:

@@ -41,13 +41,13 @@ from korder.reserve.orders.pools import Granting, freely
 from korder.reserve.orders.status import Findings
 from korder.reserve.tickets import state as ticket_state
 from kubeloop.objects.core import Node
-from kubeloop.objects.plan import Create, EventType, Notice, Plan
+from kubeloop.objects.plan import Create, Emit, EventType, Plan
 
 _REASONS_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Snapshot:
     """An order, its tickets, all nodes, the instant, which names of tickets are in use, and who else books on a node."""
 
     order: Order
@@ -60,27 +60,27 @@ class Picture:
     """Who says which tickets may be made."""
 
 
-def plan(picture: Picture) -> Plan:
+def plan(snapshot: Snapshot) -> Plan:
     """Decides what to do about an order in DaemonSet mode that is not being deleted."""
-    order, now = picture.order, picture.now
+    order, now = snapshot.order, snapshot.now
     known = [pool.firing for pool in order.status.pools if pool.firing is not None]
-    known = [each for each in known if pools.is_kept(order, each, _of(picture, each), now)]
+    known = [each for each in known if pools.is_kept(order, each, _of(snapshot, each), now)]
     try:
         known = [each for each in known if firings.stands(order, each, now)]
         times = firings.timetable(order, now, [firings.closes(order, each) for each in known])
     except cron.InvalidSchedule as wrong:
         found = condition_inputs.of_failure(order, str(wrong))
-        status, _ = order_status.status_of(order, picture.tickets, found, now)
+        status, _ = order_status.status_of(order, snapshot.tickets, found, now)
         return Plan().then(*order_status.report(order, status))
     wish = Wish(template.currency(order), _windows(order, known, times, now))
-    posts = assignments.posts_of(order.spec.template.spec, picture.nodes, picture.tickets, now)
+    posts = assignments.posts_of(order.spec.template.spec, snapshot.nodes, snapshot.tickets, now)
     work = Work() if order.spec.paused else assignments.work_on(posts, wish, now)
-    return _written(picture, posts, work, times, wish)
+    return _written(snapshot, posts, work, times, wish)
 
 
-def _of(picture: Picture, firing: datetime) -> list[Ticket]:
+def _of(snapshot: Snapshot, firing: datetime) -> list[Ticket]:
     """The tickets of a window."""
-    return [each for each in picture.tickets if ticket_state.firing_of(each) == firing]
+    return [each for each in snapshot.tickets if ticket_state.firing_of(each) == firing]
 
 
 def _windows(
@@ -95,9 +95,9 @@ def _windows(
 
 
 def _written(
-    picture: Picture, posts: Sequence[Post], work: Work, times: Timetable, wish: Wish
+    snapshot: Snapshot, posts: Sequence[Post], work: Work, times: Timetable, wish: Wish
 ) -> Plan:
-    order, now = picture.order, picture.now
+    order, now = snapshot.order, snapshot.now
     windows = [firing for firing in wish.firings if firing is not None]
     booked = msgspec.structs.replace(
         order.status,
@@ -106,14 +106,14 @@ def _written(
         last_schedule_time=times.last,
         next_schedule_time=firings.coming(order, times, windows, now),
     )
-    grant = picture.granting([_creation(picture, node, firing) for node, firing in work.bare])
-    found = _found(picture, posts, work, times, wish)
+    grant = snapshot.granting([_creation(snapshot, node, firing) for node, firing in work.bare])
+    found = _found(snapshot, posts, work, times, wish)
     found = condition_inputs.with_shortage(found, grant)
     status, next_at = order_status.status_of(
-        msgspec.structs.replace(order, status=booked), picture.tickets, found, now
+        msgspec.structs.replace(order, status=booked), snapshot.tickets, found, now
     )
     going = {ticket.metadata.uid for ticket in work.gone}
-    staying = [ticket for ticket in picture.tickets if ticket.metadata.uid not in going]
+    staying = [ticket for ticket in snapshot.tickets if ticket.metadata.uid not in going]
     written = order_status.report(order, status)
     plan = (
         Plan()
@@ -124,36 +124,36 @@ def _written(
         )
         .one_by_one(*grant.charges)
         .then(*grant.made)
-        .tell(*condition_inputs.told_with(written, (*times.notices, *_replicas_ignored(order))))
+        .tell(*condition_inputs.with_events(written, (*times.emits, *_replicas_ignored(order))))
         .tell(
-            *condition_inputs.told_made(order, grant.made),
-            *condition_inputs.told_short(order, grant.short),
+            *condition_inputs.made_event(order, grant.made),
+            *condition_inputs.short_event(order, grant.short),
         )
-        .tell(*grant.told)
-        .tell(*condition_inputs.told_gone(order, work.unwanted, work.why))
-        .tell(*condition_inputs.told_gone(order, work.outdated, "of an old template"))
-        .wake(next_at)
-        .wake(times.look_at)
-        .wake(status.next_schedule_time)
-        .wake(grant.look_at)
+        .tell(*grant.stated)
+        .tell(*condition_inputs.gone_event(order, work.unwanted, work.why))
+        .tell(*condition_inputs.gone_event(order, work.outdated, "of an old template"))
+        .requeue(next_at)
+        .requeue(times.look_at)
+        .requeue(status.next_schedule_time)
+        .requeue(grant.look_at)
     )
     for firing in windows:
         edges = (firing, firings.closes(order, firing))
-        plan = plan.wake(min((edge for edge in edges if edge > now), default=None))
+        plan = plan.requeue(min((edge for edge in edges if edge > now), default=None))
     for post in posts:
         if post.verdict.until is not None and post.verdict.until > now and post.tickets:
-            plan = plan.wake(post.verdict.until)
+            plan = plan.requeue(post.verdict.until)
     return plan
 
 
-def _creation(picture: Picture, node: str, firing: datetime | None) -> Create:
-    meta = picture.order.metadata
-    name = object_names.on_node(meta.name, meta.uid, node, firing, picture.taken)
-    return template.ticket(picture.order, name, firing=firing, node=node)
+def _creation(snapshot: Snapshot, node: str, firing: datetime | None) -> Create:
+    meta = snapshot.order.metadata
+    name = object_names.on_node(meta.name, meta.uid, node, firing, snapshot.taken)
+    return template.ticket(snapshot.order, name, firing=firing, node=node)
 
 
 def _found(
-    picture: Picture,
+    snapshot: Snapshot,
     posts: Sequence[Post],
     work: Work,
     times: Timetable,
@@ -163,29 +163,29 @@ def _found(
     eligible = [
         post
         for post in posts
-        if post.verdict.takes or (post.verdict.keeps(picture.now) and post.serves)
+        if post.verdict.takes or (post.verdict.keeps(snapshot.now) and post.serves)
     ]
     claimed = sum(
         any(ticket_state.phase_of(each) is TicketPhase.CLAIMED for each in post.tickets)
         for post in eligible
     )
-    present = template.template_hash(picture.order.spec.template)
-    idle = filter(ticket_state.is_idle, picture.tickets)
+    present = template.template_hash(snapshot.order.spec.template)
+    idle = filter(ticket_state.is_idle, snapshot.tickets)
     base = Findings(
         desired=len(eligible),
         free=len(eligible) - claimed,
         template_hash=present,
-        blocked=_obstacle(picture, wish) if work.halted else "",
+        blocked=_obstacle(snapshot, wish) if work.halted else "",
         rolling=not all(ticket_state.has_hash(ticket, present) for ticket in idle),
-        busy=bool(work.gone or work.bare or any(map(ticket_state.is_leaving, picture.tickets))),
+        busy=bool(work.gone or work.bare or any(map(ticket_state.is_leaving, snapshot.tickets))),
         unmade=bool(work.bare),
-        remarks=_rivalry(picture),
+        remarks=_rivalry(snapshot),
     )
-    ahead = [firing for firing in wish.firings if firing is not None and firing > picture.now]
+    ahead = [firing for firing in wish.firings if firing is not None and firing > snapshot.now]
     base = replace(
         base,
         rests=len(ahead) == len(wish.firings),
-        opens_at=condition_inputs.opens_at(picture.order, times, ahead),
+        opens_at=condition_inputs.opens_at(snapshot.order, times, ahead),
         ahead=base.free * len(ahead),
     )
     if not wish.firings:
@@ -195,11 +195,11 @@ def _found(
     return replace(base, free=0) if base.rests else base
 
 
-def _obstacle(picture: Picture, wish: Wish) -> str:
+def _obstacle(snapshot: Snapshot, wish: Wish) -> str:
     """Why the tickets that were replaced do not get the room that would let others follow (rule 7)."""
     waiting = (
         ticket
-        for ticket in picture.tickets
+        for ticket in snapshot.tickets
         if ticket_state.phase_of(ticket) is TicketPhase.PENDING
         and not wish.is_old(ticket)
         and ticket.status.reason not in ("", Reason.SCHEDULED)
@@ -219,27 +219,27 @@ def _no_node(posts: Sequence[Post]) -> str:
     return f"none of {len(posts)} nodes: {'; '.join(reasons[:_REASONS_NAMED])}{more}"
 
 
-def _rivalry(picture: Picture) -> str:
+def _rivalry(snapshot: Snapshot) -> str:
     """Names the orders that have tickets on the nodes where ours wait: who competes, competes visibly."""
     waiting = [
         ticket.spec.node_name
-        for ticket in picture.tickets
+        for ticket in snapshot.tickets
         if ticket_state.phase_of(ticket) is TicketPhase.PENDING and ticket.status.message
     ]
-    told = []
+    stated = []
     for node in sorted(waiting)[:_REASONS_NAMED]:
-        others = sorted(set(picture.rivals(node)))
+        others = sorted(set(snapshot.rivals(node)))
         if others:
-            told.append(f"node {node} is also booked by {', '.join(others)}")
-    return "; ".join(told)
+            stated.append(f"node {node} is also booked by {', '.join(others)}")
+    return "; ".join(stated)
 
 
-def _replicas_ignored(order: Order) -> tuple[Notice, ...]:
+def _replicas_ignored(order: Order) -> tuple[Emit, ...]:
     """Tells, once for each edit, that a number of replicas has no effect."""
     if order.spec.replicas == 1 or order.status.observed_generation == order.metadata.generation:
         return ()
-    told = (
+    stated = (
         f"replicas {order.spec.replicas} has no effect: there is one ticket on each eligible node"
     )
     reason = OrderReason.REPLICAS_IGNORED.value
-    return (Notice(ORDERS, order, reason, told, EventType.WARNING),)
+    return (Emit(ORDERS, order, reason, stated, EventType.WARNING),)

@@ -27,7 +27,7 @@ from korder.api.reserve import (
 )
 from korder.reserve.tickets import deadlines
 from kubeloop.objects import duration, instant
-from kubeloop.objects.plan import EventType, Notice
+from kubeloop.objects.plan import Emit, EventType
 
 
 class End(StrEnum):
@@ -132,7 +132,7 @@ class Timetable:
     opens: bool = False
     following: datetime | None = None
     look_at: datetime | None = None
-    notices: tuple[Notice, ...] = ()
+    emits: tuple[Emit, ...] = ()
 
 
 def timetable(order: Order, now: datetime, ends: Sequence[datetime] = ()) -> Timetable:
@@ -160,14 +160,14 @@ def timetable(order: Order, now: datetime, ends: Sequence[datetime] = ()) -> Tim
     following = _first(order, times, max(now, at))
     why_not = _hindrance(order, at, now, ends)
     missed = "" if why_not else _passed_over(order, at, times, now)
-    told = [why_not] if why_not else [(OrderReason.FIRED, f"fired for {instant.render(at)}")]
+    stated = [why_not] if why_not else [(OrderReason.FIRED, f"fired for {instant.render(at)}")]
     if missed:
-        told.append((OrderReason.FIRING_MISSED, missed))
+        stated.append((OrderReason.FIRING_MISSED, missed))
     elif why_not and why_not[0] is OrderReason.FIRING_MISSED and not _was_expected(order, at):
-        told.clear()
-    notices = tuple(_notice(order, *each) for each in told)
+        stated.clear()
+    emits = tuple(_emit(order, *each) for each in stated)
     look_at = following - lead_time(strategy)
-    return Timetable(at, not why_not, following, look_at, notices)
+    return Timetable(at, not why_not, following, look_at, emits)
 
 
 def closes(order: Order, firing: datetime) -> datetime:
@@ -327,21 +327,21 @@ def _hindrance(
     strategy, hold = of(order), hold_length(order.spec.template.spec)
     if now - at > _deadline(strategy):
         seconds = strategy.starting_deadline_seconds
-        told = f"missed the firing of {instant.render(at)} by more than {seconds} s"
-        return OrderReason.FIRING_MISSED, told
+        stated = f"missed the firing of {instant.render(at)} by more than {seconds} s"
+        return OrderReason.FIRING_MISSED, stated
     if strategy.type is not StrategyType.SCHEDULED:
         return None
     if closes(order, at) <= now:
-        told = f"missed the firing of {instant.render(at)}, whose window is over"
-        return OrderReason.FIRING_MISSED, told
+        stated = f"missed the firing of {instant.render(at)}, whose window is over"
+        return OrderReason.FIRING_MISSED, stated
     if strategy.overlap_policy is OverlapPolicy.FORBID:
         most, overlapping = 1, [end for end in ends if at < end < closes(order, at) + hold]
     else:
         most, overlapping = MOST_WINDOWS, list(ends)
     if len(overlapping) >= most:
         until = f"{len(overlapping)} open until {instant.render(max(overlapping))}"
-        told = f"left out the firing of {instant.render(at)}: of {most} windows at a time there are {until}"
-        return OrderReason.WINDOWS_OVERLAP, told
+        stated = f"left out the firing of {instant.render(at)}: of {most} windows at a time there are {until}"
+        return OrderReason.WINDOWS_OVERLAP, stated
     return None
 
 
@@ -355,9 +355,9 @@ def _passed_over(order: Order, at: datetime, times: cron.Schedule, now: datetime
     return f"missed the firings from {instant.render(first)} until {instant.render(at)}"
 
 
-def _notice(order: Order, reason: OrderReason, told: str) -> Notice:
+def _emit(order: Order, reason: OrderReason, stated: str) -> Emit:
     loud = EventType.NORMAL if reason is OrderReason.FIRED else EventType.WARNING
-    return Notice(ORDERS, order, reason.value, told, loud)
+    return Emit(ORDERS, order, reason.value, stated, loud)
 
 
 _FIRINGS_LOOKED_AT = 30

@@ -16,12 +16,12 @@ from korder import cron
 from korder.api.reserve import ORDER_FINALIZER, ORDERS, Order, OrderCondition, OrderReason, Ticket
 from korder.reserve import names as object_names
 from korder.reserve.orders import condition_inputs, firings, pools, status as order_status, template
-from korder.reserve.orders.pools import Account, Books, Picture
+from korder.reserve.orders.pools import Account, OrderPools, Snapshot
 from korder.reserve.tickets import state as ticket_state
 from kubeloop.objects import conditions
 from kubeloop.objects.conditions import Condition, Status
 from kubeloop.objects.meta import JSON, key_of
-from kubeloop.objects.plan import NOTHING, Create, EventType, Notice, Patch, Plan
+from kubeloop.objects.plan import NOTHING, Create, Emit, EventType, Patch, Plan
 
 _ORPHAN = "orphan"
 """The finalizer of a deletion that leaves dependents alone."""
@@ -48,7 +48,7 @@ def ending(order: Order, tickets: Sequence[Ticket]) -> Plan:
     return (
         Plan()
         .then(*map(condition_inputs.removal, going))
-        .tell(*condition_inputs.told_gone(order, going, "their order is being deleted"))
+        .tell(*condition_inputs.gone_event(order, going, "their order is being deleted"))
     )
 
 
@@ -79,10 +79,10 @@ def refused(order: Order, message: str, now: datetime) -> Plan:
     )
     said = conditions.set_condition(order.status.conditions, failure, now)
     status = msgspec.structs.replace(order.status, conditions=said)
-    plan = Plan().then(*order_status.report(order, status)).wake(now + pause)
+    plan = Plan().then(*order_status.report(order, status)).requeue(now + pause)
     if since is not None:
         return plan
-    return plan.tell(Notice(ORDERS, order, reason, failure.message, EventType.WARNING))
+    return plan.tell(Emit(ORDERS, order, reason, failure.message, EventType.WARNING))
 
 
 def is_reworded(old: Order, new: Order) -> bool:
@@ -172,129 +172,135 @@ MOST_AT_ONCE = 100
 """Tickets that one turn makes; the next turn writes how many there are and makes the next."""
 
 
-def plan(picture: Picture) -> Plan:
+def plan(snapshot: Snapshot) -> Plan:
     """Decides what to do about an order that is not being deleted."""
-    order = picture.order
-    accounts = pools.reckoned(picture)
+    order = snapshot.order
+    accounts = pools.reckoned(snapshot)
     try:
-        times = firings.timetable(order, picture.now, pools.ends(order, accounts, picture.now))
+        times = firings.timetable(order, snapshot.now, pools.ends(order, accounts, snapshot.now))
     except cron.InvalidSchedule as wrong:
-        return _failed(picture, str(wrong))
-    books = Books(accounts, times, order.status.next_index)
+        return _failed(snapshot, str(wrong))
+    order_pools = OrderPools(accounts, times, order.status.next_index)
     if not order.spec.paused:
-        books.accounts = pools.refreshed(picture, accounts, times)
-        _turn_over(picture, books)
-    return _written(picture, books)
+        order_pools.accounts = pools.refreshed(snapshot, accounts, times)
+        _roll_over(snapshot, order_pools)
+    return _written(snapshot, order_pools)
 
 
-def _failed(picture: Picture, why: str) -> Plan:
+def _failed(snapshot: Snapshot, why: str) -> Plan:
     """An order with a schedule that says nothing: its tickets go on, none are made."""
-    found = condition_inputs.of_failure(picture.order, why)
-    status, next_at = order_status.status_of(picture.order, picture.tickets, found, picture.now)
-    return Plan().then(*order_status.report(picture.order, status)).wake(next_at)
+    found = condition_inputs.of_failure(snapshot.order, why)
+    status, next_at = order_status.status_of(snapshot.order, snapshot.tickets, found, snapshot.now)
+    return Plan().then(*order_status.report(snapshot.order, status)).requeue(next_at)
 
 
-def _turn_over(picture: Picture, books: Books) -> None:
+def _roll_over(snapshot: Snapshot, order_pools: OrderPools) -> None:
     """Chooses what goes and gives numbers to what comes."""
-    of_nodes = filter(pools.is_of_a_node, picture.tickets)
-    books.removed += filter(ticket_state.is_idle, of_nodes)
-    numbered = filterfalse(pools.is_of_a_node, picture.tickets)
-    books.removed += pools.strays(picture.order, numbered, books.accounts, picture.now)
-    is_current = template.currency(picture.order)
-    for place, before in enumerate(books.accounts):
-        lost = {each for each in before.unmade if picture.taken(_name(picture, before, each))}
-        books.collisions += len(lost)
+    of_nodes = filter(pools.is_of_a_node, snapshot.tickets)
+    order_pools.removed += filter(ticket_state.is_idle, of_nodes)
+    numbered = filterfalse(pools.is_of_a_node, snapshot.tickets)
+    order_pools.removed += pools.strays(
+        snapshot.order, numbered, order_pools.accounts, snapshot.now
+    )
+    is_current = template.currency(snapshot.order)
+    for place, before in enumerate(order_pools.accounts):
+        lost = {each for each in before.unmade if snapshot.taken(_name(snapshot, before, each))}
+        order_pools.collisions += len(lost)
         account = trimmed(replace(before, unmade=before.unmade - lost), is_current)
         choice = choose(account, is_current)
-        books.removed += choice.remove
-        fresh = _numbers(picture, books, account, min(choice.make, MOST_AT_ONCE))
-        books.accounts[place] = replace(account, unmade=account.unmade | fresh)
+        order_pools.removed += choice.remove
+        fresh = _numbers(snapshot, order_pools, account, min(choice.make, MOST_AT_ONCE))
+        order_pools.accounts[place] = replace(account, unmade=account.unmade | fresh)
 
 
-def _numbers(picture: Picture, books: Books, account: Account, wanted: int) -> frozenset[int]:
+def _numbers(
+    snapshot: Snapshot, order_pools: OrderPools, account: Account, wanted: int
+) -> frozenset[int]:
     """The next numbers whose names nobody has."""
     free = (
         number
-        for number in count(books.next_index)
-        if not picture.taken(_name(picture, account, number))
+        for number in count(order_pools.next_index)
+        if not snapshot.taken(_name(snapshot, account, number))
     )
     found = frozenset(islice(free, wanted))
-    books.next_index = max(found, default=books.next_index - 1) + 1
+    order_pools.next_index = max(found, default=order_pools.next_index - 1) + 1
     return found
 
 
-def _name(picture: Picture, account: Account, number: int) -> str:
-    return object_names.numbered(picture.order.metadata.name, number, account.firing)
+def _name(snapshot: Snapshot, account: Account, number: int) -> str:
+    return object_names.numbered(snapshot.order.metadata.name, number, account.firing)
 
 
-def _written(picture: Picture, books: Books) -> Plan:
+def _written(snapshot: Snapshot, order_pools: OrderPools) -> Plan:
     """The plan that carries out what was worked out, the status first."""
-    order, now = picture.order, picture.now
-    booked = msgspec.structs.replace(order, status=pools.booked(order, books, now))
-    found = condition_inputs.of_pools(order, picture.tickets, books.accounts, books.times, now)
-    if books.removed:
+    order, now = snapshot.order, snapshot.now
+    booked = msgspec.structs.replace(order, status=pools.booked(order, order_pools, now))
+    found = condition_inputs.of_pools(
+        order, snapshot.tickets, order_pools.accounts, order_pools.times, now
+    )
+    if order_pools.removed:
         found = replace(found, busy=True)
-    grant = picture.granting([] if order.spec.paused else _creations(picture, books))
+    grant = snapshot.granting([] if order.spec.paused else _creations(snapshot, order_pools))
     found = condition_inputs.with_shortage(found, grant)
-    status, next_at = order_status.status_of(booked, picture.tickets, found, now)
+    status, next_at = order_status.status_of(booked, snapshot.tickets, found, now)
     written = order_status.report(order, status)
-    said = (*books.times.notices, *condition_inputs.warnings(order, books.times))
+    said = (*order_pools.times.emits, *condition_inputs.warnings(order, order_pools.times))
     plan = (
         Plan()
         .then(*written)
-        .then(*map(condition_inputs.removal, books.removed), *_terms(picture, books))
+        .then(*map(condition_inputs.removal, order_pools.removed), *_terms(snapshot, order_pools))
         .one_by_one(*grant.charges)
         .then(*grant.made)
-        .tell(*condition_inputs.told_with(written, said))
-        .tell(*condition_inputs.told_made(order, grant.made), *_told_gone(picture, books))
-        .tell(*condition_inputs.told_short(order, grant.short), *grant.told)
-        .wake(next_at)
-        .wake(grant.look_at)
-        .wake(books.times.look_at)
-        .wake(status.next_schedule_time)
+        .tell(*condition_inputs.with_events(written, said))
+        .tell(*condition_inputs.made_event(order, grant.made), *_gone_event(snapshot, order_pools))
+        .tell(*condition_inputs.short_event(order, grant.short), *grant.stated)
+        .requeue(next_at)
+        .requeue(grant.look_at)
+        .requeue(order_pools.times.look_at)
+        .requeue(status.next_schedule_time)
     )
     close = firings.only_close(order)
     if close is not None and close > now:
-        plan = plan.wake(close)
-    for account in books.accounts:
+        plan = plan.requeue(close)
+    for account in order_pools.accounts:
         if account.firing is not None:
             edges = (account.firing, firings.closes(order, account.firing))
-            plan = plan.wake(min((edge for edge in edges if edge > now), default=None))
+            plan = plan.requeue(min((edge for edge in edges if edge > now), default=None))
     return plan
 
 
-def _told_gone(picture: Picture, books: Books) -> tuple[Notice, ...]:
-    order = picture.order
+def _gone_event(snapshot: Snapshot, order_pools: OrderPools) -> tuple[Emit, ...]:
+    order = snapshot.order
     is_current = template.currency(order)
-    left = pools.windowless(order, books.removed, books.accounts)
-    told = {ticket.metadata.uid for ticket in left}
-    others = [ticket for ticket in books.removed if ticket.metadata.uid not in told]
+    left = pools.windowless(order, order_pools.removed, order_pools.accounts)
+    stated = {ticket.metadata.uid for ticket in left}
+    others = [ticket for ticket in order_pools.removed if ticket.metadata.uid not in stated]
     old = [ticket for ticket in others if not is_current(ticket)]
     more = [ticket for ticket in others if is_current(ticket)]
     return (
-        *condition_inputs.told_gone(
+        *condition_inputs.gone_event(
             order,
             left,
             "their window goes: another has followed it, or the schedule has it no more",
         ),
-        *condition_inputs.told_gone(order, old, "tickets of the present template replace them"),
-        *condition_inputs.told_gone(order, more, "there are more than wanted"),
+        *condition_inputs.gone_event(order, old, "tickets of the present template replace them"),
+        *condition_inputs.gone_event(order, more, "there are more than wanted"),
     )
 
 
-def _terms(picture: Picture, books: Books) -> list[Patch]:
+def _terms(snapshot: Snapshot, order_pools: OrderPools) -> list[Patch]:
     """What is changed in place, of the tickets that stay."""
-    going = {ticket.metadata.uid for ticket in books.removed}
-    staying = (ticket for ticket in picture.tickets if ticket.metadata.uid not in going)
-    return template.in_place(picture.order, staying)
+    going = {ticket.metadata.uid for ticket in order_pools.removed}
+    staying = (ticket for ticket in snapshot.tickets if ticket.metadata.uid not in going)
+    return template.in_place(snapshot.order, staying)
 
 
-def _creations(picture: Picture, books: Books) -> list[Create]:
+def _creations(snapshot: Snapshot, order_pools: OrderPools) -> list[Create]:
     """All tickets that the books have and the cluster has not."""
-    order = picture.order
-    start = firings.clock_start(order, books.times, picture.now)
+    order = snapshot.order
+    start = firings.clock_start(order, order_pools.times, snapshot.now)
     return [
-        template.ticket(order, _name(picture, account, number), firing=account.firing or start)
-        for account in books.accounts
+        template.ticket(order, _name(snapshot, account, number), firing=account.firing or start)
+        for account in order_pools.accounts
         for number in sorted(account.unmade)
     ]

@@ -27,7 +27,7 @@ from korder.reserve.names import Taken
 from korder.reserve.orders import firings, firings as order_firings
 from korder.reserve.orders.firings import End, Timetable, When
 from korder.reserve.tickets import state as ticket_state
-from kubeloop.objects.plan import Create, Notice, Patch
+from kubeloop.objects.plan import Create, Emit, Patch
 
 _CLAIMED = (TicketPhase.CLAIMED, TicketPhase.RELEASED)
 
@@ -159,7 +159,7 @@ class Grant:
     charges: tuple[Patch, ...] = ()
     short: str = ""
     look_at: datetime | None = None
-    told: tuple[Notice, ...] = ()
+    stated: tuple[Emit, ...] = ()
     unsure: str = ""
 
 
@@ -239,7 +239,7 @@ def _newest(order: Order, accounts: Iterable[Account], now: datetime) -> datetim
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Snapshot:
     """An order, all tickets that belong to it by UID, the instant, which names are in use, and whom one has seen go."""
 
     order: Order
@@ -253,7 +253,7 @@ class Picture:
 
 
 @dataclass(slots=True)
-class Books:
+class OrderPools:
     """What a turn has worked out before it becomes a plan."""
 
     accounts: list[Account]
@@ -284,17 +284,17 @@ def misses_some(order: Order, tickets: Iterable[Ticket]) -> bool:
     )
 
 
-def reckoned(picture: Picture) -> list[Account]:
+def reckoned(snapshot: Snapshot) -> list[Account]:
     """The books as they are now; windows that have closed are no longer kept."""
-    order, strategy = picture.order, order_firings.of(picture.order)
+    order, strategy = snapshot.order, order_firings.of(snapshot.order)
     windowed = strategy.type is StrategyType.SCHEDULED
     filed: dict[datetime | None, dict[int, Ticket]] = {}
-    for ticket in picture.tickets:
+    for ticket in snapshot.tickets:
         number = object_names.number_of(ticket.metadata.name)
         if number is not None and not is_of_a_node(ticket):
             firing = ticket_state.firing_of(ticket) if windowed else None
             filed.setdefault(firing, {})[number] = ticket
-    gone = {object_names.number_of(each.metadata.name): each for each in picture.gone}
+    gone = {object_names.number_of(each.metadata.name): each for each in snapshot.gone}
 
     def is_made(number: int) -> bool:
         return number < order.status.made_index or number in gone
@@ -307,7 +307,7 @@ def reckoned(picture: Picture) -> list[Account]:
         reckon(pool, filed.get(pool.firing, {}), strategy, is_made, gone.get, is_late)
         for pool in pools
         if pool.firing is None
-        or is_kept(order, pool.firing, filed.get(pool.firing, {}).values(), picture.now)
+        or is_kept(order, pool.firing, filed.get(pool.firing, {}).values(), snapshot.now)
     ]
 
 
@@ -318,27 +318,27 @@ def is_kept(order: Order, firing: datetime, tickets: Iterable[Ticket], now: date
     )
 
 
-def refreshed(picture: Picture, accounts: list[Account], times: Timetable) -> list[Account]:
+def refreshed(snapshot: Snapshot, accounts: list[Account], times: Timetable) -> list[Account]:
     """Follows the number of replicas and the firing that is due; after its only window an order has no pool any more."""
-    order, strategy = picture.order, order_firings.of(picture.order)
+    order, strategy = snapshot.order, order_firings.of(snapshot.order)
     replicas = order.spec.replicas
     close = firings.only_close(order)
-    if close is not None and close <= picture.now:
+    if close is not None and close <= snapshot.now:
         return [Account(None, 0, 0, {})]
     issued = 0 if order_firings.keeps(strategy) else order.status.issued_replicas
     more = max(replicas - issued, 0)
     is_fewer = order_firings.issues_once(strategy) and replicas < issued
-    most = replicas - _claimed(picture) if is_fewer else replicas
+    most = replicas - _claimed(snapshot) if is_fewer else replicas
     accounts = [scaled(account, more, most) for account in accounts]
     if times.opens and strategy.type is StrategyType.RECURRING:
         accounts = [fired(account, strategy, replicas) for account in accounts]
     if times.opens and strategy.type is StrategyType.SCHEDULED:
         accounts.append(Account(times.last, replicas, 0, {}))
-    return kept(order, accounts, picture.now)
+    return kept(order, accounts, snapshot.now)
 
 
-def _claimed(picture: Picture) -> int:
-    return sum(ticket_state.phase_of(each) is TicketPhase.CLAIMED for each in picture.tickets)
+def _claimed(snapshot: Snapshot) -> int:
+    return sum(ticket_state.phase_of(each) is TicketPhase.CLAIMED for each in snapshot.tickets)
 
 
 def is_of_a_node(ticket: Ticket) -> bool:
@@ -346,23 +346,23 @@ def is_of_a_node(ticket: Ticket) -> bool:
     return NODE_LABEL in ticket.metadata.labels
 
 
-def booked(order: Order, books: Books, now: datetime) -> OrderStatus:
+def booked(order: Order, order_pools: OrderPools, now: datetime) -> OrderStatus:
     """The status as far as the books go."""
-    unmade = [number for account in books.accounts for number in account.unmade]
+    unmade = [number for account in order_pools.accounts for number in account.unmade]
     issued, replicas = order.status.issued_replicas, order.spec.replicas
     if not order.spec.paused:
         once = order_firings.issues_once(order_firings.of(order))
         issued = max(issued, replicas) if once else replicas
-    collisions = (order.status.collision_count or 0) + books.collisions
-    opened = [account.firing for account in books.accounts]
+    collisions = (order.status.collision_count or 0) + order_pools.collisions
+    opened = [account.firing for account in order_pools.accounts]
     return msgspec.structs.replace(
         order.status,
         issued_replicas=issued,
-        next_index=books.next_index,
-        made_index=min(unmade, default=books.next_index),
-        pools=tuple(account.as_status() for account in books.accounts),
-        last_schedule_time=books.times.last,
-        next_schedule_time=firings.coming(order, books.times, opened, now),
-        last_renewal_time=firings.renewal(order, books.times),
+        next_index=order_pools.next_index,
+        made_index=min(unmade, default=order_pools.next_index),
+        pools=tuple(account.as_status() for account in order_pools.accounts),
+        last_schedule_time=order_pools.times.last,
+        next_schedule_time=firings.coming(order, order_pools.times, opened, now),
+        last_renewal_time=firings.renewal(order, order_pools.times),
         collision_count=collisions or None,
     )

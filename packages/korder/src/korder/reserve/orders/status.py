@@ -189,8 +189,8 @@ def _ready(
     free = bool(status.available_replicas) or not in_use
     reason = OrderReason.ALL_HELD if free else OrderReason.ALL_IN_USE
     coming = _coming(live, found, now) if found.ahead else ""
-    told = _sentence(_counted(status, handed_over, found), coming)
-    return True, reason, told
+    stated = _sentence(_counted(status, handed_over, found), coming)
+    return True, reason, stated
 
 
 def _resting(
@@ -199,10 +199,10 @@ def _resting(
     """Between windows; in the lead time of the next one its tickets should hold their room."""
     if found.opens_at is None and order.spec.paused:
         return False, OrderReason.PAUSED, "No window opens while the order is paused."
-    told = _sentence(_coming(live, found, now))
+    stated = _sentence(_coming(live, found, now))
     if _held_ahead(live) < found.ahead:
-        return False, _lack(found), told
-    return True, OrderReason.BETWEEN_WINDOWS, told
+        return False, _lack(found), stated
+    return True, OrderReason.BETWEEN_WINDOWS, stated
 
 
 def _lack(found: Findings) -> str:
@@ -213,27 +213,27 @@ def _coming(live: Sequence[Ticket], found: Findings, now: datetime) -> str:
     """When the next window opens, and how many tickets hold room for those that have not opened."""
     if found.opens_at is None:
         return "no window follows"
-    told = f"the next window opens at {instant.render(found.opens_at)}"
+    stated = f"the next window opens at {instant.render(found.opens_at)}"
     if not found.ahead:
-        return told
+        return stated
     held = _held_ahead(live)
-    told += f"; {held} of {found.ahead} tickets hold their room ahead of it"
+    stated += f"; {held} of {found.ahead} tickets hold their room ahead of it"
     if held >= found.ahead:
-        return told
+        return stated
     waiting = [
         each for each in live if _is_early(each, now) and not ticket_state.is_held_ahead(each)
     ]
-    return _joined(told, _telling(waiting), found.short, found.remarks)
+    return _joined(stated, _reporting(waiting), found.short, found.remarks)
 
 
 def _counted(status: OrderStatus, handed_over: int, found: Findings) -> str:
     wanted = max(found.desired, status.available_replicas)
-    told = [f"{status.available_replicas} of {wanted} tickets can be claimed"]
+    stated = [f"{status.available_replicas} of {wanted} tickets can be claimed"]
     if status.claimed_replicas:
-        told.append(f"{_are(status.claimed_replicas)} in use")
+        stated.append(f"{_are(status.claimed_replicas)} in use")
     if handed_over:
-        told.append(f"{_are(handed_over)} being handed over")
-    return ", ".join(told)
+        stated.append(f"{_are(handed_over)} being handed over")
+    return ", ".join(stated)
 
 
 def _are(number: int) -> str:
@@ -241,8 +241,8 @@ def _are(number: int) -> str:
 
 
 def _sentence(*parts: str) -> str:
-    told = _joined(*parts)
-    return f"{told[:1].upper()}{told[1:].removesuffix('.')}."
+    stated = _joined(*parts)
+    return f"{stated[:1].upper()}{stated[1:].removesuffix('.')}."
 
 
 def _joined(*parts: str) -> str:
@@ -267,12 +267,12 @@ def _ended(order: Order) -> str:
 
 def _shut(order: Order, status: OrderStatus, found: Findings, least: int) -> str:
     """Why nobody can claim yet (rule 14), and what to do if nothing but an edit will change it."""
-    told = f"nobody can claim before {least} tickets are held at once"
+    stated = f"nobody can claim before {least} tickets are held at once"
     most = found.free + status.claimed_replicas
     once = firings.of(order).type is StrategyType.ONE_TIME and not order.spec.daemon_set
     if not once or most >= least:
-        return told
-    return f"{told}, and only {most} can be: raise replicas or lower minAvailable"
+        return stated
+    return f"{stated}, and only {most} can be: raise replicas or lower minAvailable"
 
 
 def _waiting(
@@ -280,13 +280,13 @@ def _waiting(
 ) -> str:
     least = order.spec.min_ready_seconds
     state = f"have been held for {least} s" if least else "can be claimed"
-    told = f"{ready} of {found.free} tickets {state}"
+    stated = f"{ready} of {found.free} tickets {state}"
     waiting = [each for each in live if ticket_state.is_open(each) and not _is_claimable(each)]
     due = [each for each in waiting if not (found.ahead and _is_early(each, now))]
-    return _joined(told, _telling(due), found.short, found.remarks)
+    return _joined(stated, _reporting(due), found.short, found.remarks)
 
 
-def _telling(waiting: Iterable[Ticket]) -> str:
+def _reporting(waiting: Iterable[Ticket]) -> str:
     """What the first ticket says that waits."""
     first = min((each for each in waiting if each.status.message), key=_name, default=None)
     return f"{_name(first)} waits: {first.status.message}" if first is not None else ""

@@ -20,11 +20,11 @@ from korder.api.reserve import TICKETS, Order
 from korder.reserve.orders import firings as order_firings
 from korder.reserve.orders.pools import Grant
 from korder.reserve.quotas import ledger, status as quota_status, verdict as quota_verdict
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.reserve.quotas.verdict import Labels, Part, Shortfall, Use, Wish, judge
 from kubeloop.objects import codec, quantity, resources
 from kubeloop.objects.meta import JSON, Key, controller_of, key_of
-from kubeloop.objects.plan import NOTHING, Create, Notice, Patch, Plan
+from kubeloop.objects.plan import NOTHING, Create, Emit, Patch, Plan
 from kubeloop.objects.quantity import Quantity
 from kubeloop.objects.resources import Resources
 
@@ -42,7 +42,7 @@ class View:
         newest: The highest version one knows of, one's own writes included.
     """
 
-    tally: Tally
+    quota_cache: QuotaCache
     seen: int
     shown: int
     newest: int
@@ -98,23 +98,25 @@ def grant(
     made: list[Create] = []
     for step in wanted:
         ticket = _read(step)
-        if not view.tally.is_placed(ticket.key.namespace):
-            told = f"namespace {ticket.key.namespace} is not to be seen yet"
-            return _unsure(_granted(view, made, sheets, now), told, now), frozenset()
-        quotas = view.tally.applying(ticket.key.namespace, ticket.labels, order.metadata.labels)
+        if not view.quota_cache.is_placed(ticket.key.namespace):
+            stated = f"namespace {ticket.key.namespace} is not to be seen yet"
+            return _unsure(_granted(view, made, sheets, now), stated, now), frozenset()
+        quotas = view.quota_cache.applying(
+            ticket.key.namespace, ticket.labels, order.metadata.labels
+        )
         unready = {each.metadata.name: _unready(each, view, sheets) for each in quotas}
-        told = "; ".join(f"quota {name} {why}" for name, why in unready.items() if why)
-        if told:
+        stated = "; ".join(f"quota {name} {why}" for name, why in unready.items() if why)
+        if stated:
             names = frozenset(name for name, why in unready.items() if why)
-            return _unsure(_granted(view, made, sheets, now), told, now), names
+            return _unsure(_granted(view, made, sheets, now), stated, now), names
         due = [_sheet(each, view, sheets, now) for each in quotas]
         short = _enter(view, order, ticket, due, now)
         if short:
             names = frozenset(each.quota for each in short)
-            found = (view.tally.surely_until(each.quota, now) for each in due)
+            found = (view.quota_cache.surely_until(each.quota, now) for each in due)
             look_at = min((at for at in found if at is not None), default=None)
-            told = "; ".join(dict.fromkeys(map(str, short)))
-            return _granted(view, made, sheets, now, told, look_at), names
+            stated = "; ".join(dict.fromkeys(map(str, short)))
+            return _granted(view, made, sheets, now, stated, look_at), names
         made.append(step)
     return _granted(view, made, sheets, now), frozenset()
 
@@ -128,15 +130,15 @@ def _granted(
     look_at: datetime | None = None,
 ) -> Grant:
     writes: list[Patch] = []
-    told: list[Notice] = []
+    stated: list[Emit] = []
     for _, sheet in sorted(sheets.items()):
         if sheet.touched:
             entries = tuple(sheet.entries.values())
-            status = quota_status.status_of(sheet.quota, view.tally, entries, now, view.shown)
+            status = quota_status.status_of(sheet.quota, view.quota_cache, entries, now, view.shown)
             written = quota_status.report(sheet.quota, status)
             writes += written
-            told += quota_status.news(sheet.quota, status, written)
-    return Grant(tuple(made), tuple(writes), short, look_at, tuple(told))
+            stated += quota_status.news(sheet.quota, status, written)
+    return Grant(tuple(made), tuple(writes), short, look_at, tuple(stated))
 
 
 def _unsure(granted: Grant, why: str, now: datetime) -> Grant:
@@ -169,36 +171,38 @@ def _unready(quota: Quota, view: View, sheets: dict[str, _Sheet]) -> str:
 def _sheet(quota: Quota, view: View, sheets: dict[str, _Sheet], now: datetime) -> _Sheet:
     found = sheets.get(quota.metadata.name)
     if found is None:
-        entries = ledger.lasting(quota, view.tally, now)
-        use = ledger.use_of(quota, view.tally, entries)
+        entries = ledger.lasting(quota, view.quota_cache, now)
+        use = ledger.use_of(quota, view.quota_cache, entries)
         found = sheets[quota.metadata.name] = _Sheet(
             quota,
             {ledger.ledger_key(entry): entry for entry in entries},
             dict(use.total),
             [dict(each) for each in use.allocations],
-            _served(quota, view.tally, entries),
+            _served(quota, view.quota_cache, entries),
         )
     return found
 
 
-def _served(quota: Quota, tally: Tally, entries: Sequence[PendingTicket]) -> list[set[str]]:
-    book = tally.book(quota.metadata.name)
+def _served(
+    quota: Quota, quota_cache: QuotaCache, entries: Sequence[PendingTicket]
+) -> list[set[str]]:
+    book = quota_cache.book(quota.metadata.name)
     owners = {(entry.namespace, entry.owner_uid) for entry in entries if entry.owner_uid}
     served: list[set[str]] = [set() for _ in range(1 + len(quota.spec.allocation))]
     for namespace, uid in owners.union(book.served if book is not None else ()):
-        if _is_another_matter(quota, tally, uid):
+        if _is_another_matter(quota, quota_cache, uid):
             continue
-        for number in (-1, *quota_verdict.allocations(quota.spec, tally.place(namespace))):
+        for number in (-1, *quota_verdict.allocations(quota.spec, quota_cache.place(namespace))):
             served[number + 1].add(uid)
     return served
 
 
-def _is_another_matter(quota: Quota, tally: Tally, order: str) -> bool:
+def _is_another_matter(quota: Quota, quota_cache: QuotaCache, order: str) -> bool:
     """Says whether an order is to be seen and not meant, though its tickets are; one that is not to be seen may be meant."""
     scope = quota.spec.scope
     if scope.type is not ScopeType.OBJECT_SELECTOR:
         return False
-    labels = tally.labels_of_order(order)
+    labels = quota_cache.labels_of_order(order)
     return labels is not None and not quota_verdict.selecting(scope.object_selector).matches(labels)
 
 
@@ -209,7 +213,7 @@ def _enter(
     short = [each for sheet in due for each in _short(view, order, ticket, sheet, now)]
     if short:
         return short
-    place = view.tally.place(ticket.key.namespace)
+    place = view.quota_cache.place(ticket.key.namespace)
     for sheet in due:
         if not quota_verdict.covers(sheet.quota.spec.scope, place, ticket.labels):
             continue
@@ -231,9 +235,9 @@ def _short(
     parts = [Part(ticket.labels, sheet.missing(ticket), length)]
     if ticket.owner not in sheet.served[0]:
         parts.append(Part(order.metadata.labels, quota_verdict.ORDER))
-    wish = Wish(view.tally.place(ticket.key.namespace), tuple(parts))
-    use = sheet.use(view.tally.elders(sheet.quota, order))
-    return judge([sheet.quota], lambda _: use, wish, now, view.tally.limits)
+    wish = Wish(view.quota_cache.place(ticket.key.namespace), tuple(parts))
+    use = sheet.use(view.quota_cache.elders(sheet.quota, order))
+    return judge([sheet.quota], lambda _: use, wish, now, view.quota_cache.limits)
 
 
 def _entry(
@@ -264,12 +268,12 @@ def ending(quota: Quota) -> Plan:
     )
 
 
-def void(quota: Quota, tally: Tally, now: datetime) -> list[Key]:
+def void(quota: Quota, quota_cache: QuotaCache, now: datetime) -> list[Key]:
     """Tickets one does not see, and that nobody may make any more on the strength of their entries."""
     return [
         ledger.ledger_key(entry)
         for entry in quota.status.pending
-        if ledger.is_void(entry, now) and not ledger.is_made(entry, tally)
+        if ledger.is_void(entry, now) and not ledger.is_made(entry, quota_cache)
     ]
 
 
@@ -277,16 +281,16 @@ def plan(view: View, quota: Quota, now: datetime, never_made: Collection[Key] = 
     """Brings a quota up to date; `never_made` are void entries whose tickets the server does not know."""
     entries = [
         entry
-        for entry in ledger.lasting(quota, view.tally, now)
+        for entry in ledger.lasting(quota, view.quota_cache, now)
         if ledger.ledger_key(entry) not in never_made
     ]
-    status = quota_status.status_of(quota, view.tally, entries, now, view.shown)
-    wake = min((entry.until for entry in entries if entry.until is not None), default=None)
+    status = quota_status.status_of(quota, view.quota_cache, entries, now, view.shown)
+    requeue = min((entry.until for entry in entries if entry.until is not None), default=None)
     written = quota_status.report(quota, status)
     return (
         Plan()
         .then(*written)
         .tell(*quota_status.news(quota, status, written))
-        .wake(view.tally.surely_until(quota, now))
-        .wake(None if wake is None else max(wake, now))
+        .requeue(view.quota_cache.surely_until(quota, now))
+        .requeue(None if requeue is None else max(requeue, now))
     )

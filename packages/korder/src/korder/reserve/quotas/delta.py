@@ -8,36 +8,36 @@ from korder.api.reserve import ORDER_LABEL, Order, Ticket
 from korder.reserve import names as object_names
 from korder.reserve.orders import assignments, firings as order_firings
 from korder.reserve.quotas import ledger, verdict as quota_verdict
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.reserve.quotas.verdict import Labels, Part, Place, Shortfall, Use, Wish, judge
 from kubeloop.objects import resources
 from kubeloop.objects.core import Node
 
 
 def refused(
-    tally: Tally, ticket: Ticket, going: Iterable[Ticket], now: datetime
+    quota_cache: QuotaCache, ticket: Ticket, going: Iterable[Ticket], now: datetime
 ) -> tuple[Shortfall, ...]:
     """What stands in the way of another term."""
     meta, gone = ticket.metadata, (ticket, *going)
-    using = ledger.using(tally)
+    using = ledger.using(quota_cache)
     part = Part(
         meta.labels, quota_verdict.of_ticket(ticket), order_firings.hold_length(ticket.spec)
     )
     return judge(
-        tally.applying(meta.namespace, meta.labels),
-        lambda quota: _without(using(quota), quota, gone, tally),
-        Wish(tally.place(meta.namespace), (part,)),
+        quota_cache.applying(meta.namespace, meta.labels),
+        lambda quota: _without(using(quota), quota, gone, quota_cache),
+        Wish(quota_cache.place(meta.namespace), (part,)),
         now,
-        tally.limits,
+        quota_cache.limits,
     )
 
 
-def _without(use: Use, quota: Quota, gone: Iterable[Ticket], tally: Tally) -> Use:
+def _without(use: Use, quota: Quota, gone: Iterable[Ticket], quota_cache: QuotaCache) -> Use:
     """What would be used if these tickets had ended."""
     total, inside = use.total, list(use.allocations)
     for ticket in gone:
         meta = ticket.metadata
-        place = tally.place(meta.namespace)
+        place = quota_cache.place(meta.namespace)
         if quota_verdict.covers(quota.spec.scope, place, meta.labels):
             amounts = quota_verdict.of_ticket(ticket)
             total = resources.subtract(total, amounts)
@@ -66,11 +66,11 @@ def of_ticket(place: Place, ticket: Ticket, before: Ticket | None) -> Wish:
     return Wish(place, (_unless_longer(part, old), _less(old)))
 
 
-def judged(tally: Tally, wish: Wish, now: datetime) -> tuple[Shortfall, ...]:
+def judged(quota_cache: QuotaCache, wish: Wish, now: datetime) -> tuple[Shortfall, ...]:
     """What stands in the way of a wish, by what is known now; the ledger has the last word."""
     labelled: list[Labels] = [part.labels for part in wish.parts]
-    quotas: list[Quota] = tally.applying(wish.place.namespace, *labelled)
-    return judge(quotas, ledger.using(tally), wish, now, tally.limits)
+    quotas: list[Quota] = quota_cache.applying(wish.place.namespace, *labelled)
+    return judge(quotas, ledger.using(quota_cache), wish, now, quota_cache.limits)
 
 
 def _of_order(order: Order, name: str, nodes: Collection[Node], now: datetime) -> Iterator[Part]:

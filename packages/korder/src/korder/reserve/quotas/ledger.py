@@ -13,7 +13,7 @@ import msgspec
 
 from korder.api.quota import PendingTicket, Quota
 from korder.reserve.quotas import verdict
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.reserve.quotas.verdict import Use, Using
 from kubeloop.objects import quantity, resources
 from kubeloop.objects.meta import Key
@@ -39,45 +39,45 @@ def is_behind(quota: Quota, seen: int) -> bool:
     return seen < quota.status.tickets_version
 
 
-def is_made(entry: PendingTicket, tally: Tally) -> bool:
+def is_made(entry: PendingTicket, quota_cache: QuotaCache) -> bool:
     """Says whether one sees the ticket of an entry; one of the same name that is older is another."""
-    return (tally.version_of(ledger_key(entry)) or 0) > entry.version
+    return (quota_cache.version_of(ledger_key(entry)) or 0) > entry.version
 
 
-def lasting(quota: Quota, tally: Tally, now: datetime) -> list[PendingTicket]:
+def lasting(quota: Quota, quota_cache: QuotaCache, now: datetime) -> list[PendingTicket]:
     """The entries that must stay: of tickets one does not see, and of such as may be made once more."""
     return [
         entry
         for entry in quota.status.pending
-        if not is_made(entry, tally) or (entry.attempts > 1 and not is_void(entry, now))
+        if not is_made(entry, quota_cache) or (entry.attempts > 1 and not is_void(entry, now))
     ]
 
 
-def use_of(quota: Quota, tally: Tally, entries: Iterable[PendingTicket]) -> Use:
+def use_of(quota: Quota, quota_cache: QuotaCache, entries: Iterable[PendingTicket]) -> Use:
     """What is used of a quota by what one sees and by these entries."""
-    seen = tally.use(quota)
+    seen = quota_cache.use(quota)
     total = dict(seen.total)
     inside = [dict(each) for each in seen.allocations]
     sums: dict[str, list[dict[str, Quantity]]] = {}
     for entry in entries:
         namespace = entry.namespace
         if namespace not in sums:
-            numbers = verdict.allocations(quota.spec, tally.place(namespace))
+            numbers = verdict.allocations(quota.spec, quota_cache.place(namespace))
             sums[namespace] = [total, *(inside[number] for number in numbers)]
-        for key, amount in _beyond_what_is_seen(entry, tally).items():
+        for key, amount in _beyond_what_is_seen(entry, quota_cache).items():
             for each in sums[namespace]:
                 each[key] = each.get(key, quantity.ZERO) + amount
     return Use(total, tuple(inside))
 
 
-def _beyond_what_is_seen(entry: PendingTicket, tally: Tally) -> Resources:
+def _beyond_what_is_seen(entry: PendingTicket, quota_cache: QuotaCache) -> Resources:
     """What an entry counts for besides its ticket: if that is there, what another attempt could bring back."""
     charged = resources.parse_list(entry.charge)
-    if not is_made(entry, tally):
+    if not is_made(entry, quota_cache):
         return charged
     if entry.attempts <= 1:
         return {}
-    there = tally.charge_of(ledger_key(entry))
+    there = quota_cache.charge_of(ledger_key(entry))
     return {
         key: amount - there.get(key, quantity.ZERO)
         for key, amount in charged.items()
@@ -85,9 +85,11 @@ def _beyond_what_is_seen(entry: PendingTicket, tally: Tally) -> Resources:
     }
 
 
-def using(tally: Tally) -> Using:
+def using(quota_cache: QuotaCache) -> Using:
     """What is used of any quota, for whoever only asks."""
-    return lambda quota: tally.remembered(quota, lambda: use_of(quota, tally, quota.status.pending))
+    return lambda quota: quota_cache.remembered(
+        quota, lambda: use_of(quota, quota_cache, quota.status.pending)
+    )
 
 
 def entered(entry: PendingTicket, now: datetime) -> PendingTicket:
@@ -120,8 +122,8 @@ def _is_less(before: Mapping[str, str | int], after: Mapping[str, str | int]) ->
     )
 
 
-def version_after(quota: Quota, tally: Tally, kept: Iterable[PendingTicket]) -> int:
+def version_after(quota: Quota, quota_cache: QuotaCache, kept: Iterable[PendingTicket]) -> int:
     """The version that must have been seen by whoever charges once only these entries are kept."""
     staying = set(map(ledger_key, kept))
     struck = (key for key in map(ledger_key, quota.status.pending) if key not in staying)
-    return max((tally.version_of(key) or 0 for key in struck), default=0)
+    return max((quota_cache.version_of(key) or 0 for key in struck), default=0)

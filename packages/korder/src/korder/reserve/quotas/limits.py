@@ -109,8 +109,8 @@ def _times(
 def _check_factor(multiplier: str | float | None) -> None:
     odd = isinstance(multiplier, str) and _NUMBER.fullmatch(multiplier) is None
     if multiplier is not None and (odd or not 0 <= float(multiplier) <= MOST_MULTIPLIED):
-        told = f"multiplier must be a number from 0 to {MOST_MULTIPLIED}, not {multiplier!r}"
-        raise InvalidSchedule(told)
+        stated = f"multiplier must be a number from 0 to {MOST_MULTIPLIED}, not {multiplier!r}"
+        raise InvalidSchedule(stated)
 
 
 def _positive(length: str) -> timedelta:
@@ -119,8 +119,8 @@ def _positive(length: str) -> timedelta:
     except ValueError:
         found = timedelta(0)
     if found <= timedelta(0):
-        told = f"duration must be longer than zero, such as 1h30m or 90s, not {length!r}"
-        raise InvalidSchedule(told)
+        stated = f"duration must be longer than zero, such as 1h30m or 90s, not {length!r}"
+        raise InvalidSchedule(stated)
     return found
 
 
@@ -169,8 +169,8 @@ class Limits:
 
     def render(self) -> dict[str, str]:
         """The limits for the wire."""
-        told = resources.render(self.amounts)
-        return told if self.longest is None else {**told, MAX_DURATION_KEY: str(self.longest)}
+        stated = resources.render(self.amounts)
+        return stated if self.longest is None else {**stated, MAX_DURATION_KEY: str(self.longest)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +221,9 @@ def ordinary(spec: QuotaSpec) -> Limits:
 
 def in_force(spec: QuotaSpec, instant: datetime) -> InForce:
     """The limits at an instant."""
-    counting = _counting(spec.time_windows, instant)
-    factors = [window.factor for window in counting if window.factor is not None]
-    own = [read(window.hard) for window in counting if window.factor is None]
+    quota_counter = _quota_counter(spec.time_windows, instant)
+    factors = [window.factor for window in quota_counter if window.factor is not None]
+    own = [read(window.hard) for window in quota_counter if window.factor is None]
     plain, allocated = ordinary(spec), [read(each.limits) for each in spec.allocation]
     factor = min(factors, default=Fraction(1))
     spoken = [limits.amounts for limits in own]
@@ -233,7 +233,7 @@ def in_force(spec: QuotaSpec, instant: datetime) -> InForce:
     return InForce(
         Limits({**plain.amounts, **_strictest(spoken)}, min(longest, default=plain.longest)),
         tuple(Limits(resources.scale(a.amounts, factor), a.longest) for a in allocated),
-        tuple(window.name for window in counting),
+        tuple(window.name for window in quota_counter),
     )
 
 
@@ -300,7 +300,7 @@ class Memory:
         return known
 
 
-def _counting(all_windows: Iterable[TimeWindow], instant: datetime) -> list[TimeWindow]:
+def _quota_counter(all_windows: Iterable[TimeWindow], instant: datetime) -> list[TimeWindow]:
     """The open windows of the highest priority."""
     opened = _open(all_windows, instant)
     highest = max((window.priority for window in opened), default=0)

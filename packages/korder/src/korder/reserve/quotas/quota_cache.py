@@ -65,7 +65,7 @@ class Remembered:
 
 
 @dataclass(slots=True, eq=False)
-class Book:
+class QuotaUsage:
     """One quota and what is used of it by what there is."""
 
     quota: Quota
@@ -80,7 +80,7 @@ class Book:
     """What was last worked out of it."""
 
     @classmethod
-    def of(cls, quota: Quota) -> "Book":
+    def of(cls, quota: Quota) -> "QuotaUsage":
         """An empty book."""
         parts = range(1 + len(quota.spec.allocation))
         return cls(quota, limits.Memory(quota.spec), [{} for _ in parts], [[] for _ in parts])
@@ -129,24 +129,24 @@ _Name = tuple[str, str, str]
 """An order or a ticket: its kind, its namespace and its name."""
 
 
-_Entered = tuple[tuple[Book, tuple[int, ...]], ...]
+_Entered = tuple[tuple[QuotaUsage, tuple[int, ...]], ...]
 
 
-class Tally:
+class QuotaCache:
     """The use of all quotas."""
 
     def __init__(self) -> None:
         self._changes = 0
-        self._books: dict[str, Book] = {}
+        self._books: dict[str, QuotaUsage] = {}
         self._labels: dict[str, Labels] = {}
         self._labels_of_orders: dict[str, Labels] = {}
         self._items: dict[_Name, Item] = {}
         self._entered: dict[_Name, _Entered] = {}
         self._inhabitants: dict[str, dict[_Name, None]] = {}
-        self._by_place: dict[str, list[Book]] = {}
-        self._by_mark: dict[_Mark, list[Book]] = {}
+        self._by_place: dict[str, list[QuotaUsage]] = {}
+        self._by_mark: dict[_Mark, list[QuotaUsage]] = {}
 
-    def book(self, name: str) -> Book | None:
+    def book(self, name: str) -> QuotaUsage | None:
         """The book of a quota."""
         return self._books.get(name)
 
@@ -245,7 +245,7 @@ class Tally:
                 left = tuple(pair for pair in self._entered[each] if pair[0] is not book)
                 self._entered[each] = left
         if new is not None:
-            book = self._books[name] = Book.of(new)
+            book = self._books[name] = QuotaUsage.of(new)
             self._file(book)
             for each in self._within(book):
                 self._enter_into(book, each)
@@ -295,12 +295,12 @@ class Tally:
         for book in self._meaning(self.place(namespace), item.labels):
             self._enter_into(book, name)
 
-    def _enter_into(self, book: Book, name: _Name) -> None:
+    def _enter_into(self, book: QuotaUsage, name: _Name) -> None:
         inside = verdict.allocations(book.quota.spec, self.place(name[1]))
         book.count(self._items[name], inside, 1)
         self._entered[name] = (*self._entered[name], (book, inside))
 
-    def _within(self, book: Book) -> Iterator[_Name]:
+    def _within(self, book: QuotaUsage) -> Iterator[_Name]:
         """All there is that a quota means."""
         scope = book.quota.spec.scope
         by_object = scope.type is ScopeType.OBJECT_SELECTOR
@@ -311,7 +311,7 @@ class Tally:
                     if verdict.covers(scope, place, self._items[name].labels):
                         yield name
 
-    def _meaning(self, place: Place, labels: Labels) -> Iterator[Book]:
+    def _meaning(self, place: Place, labels: Labels) -> Iterator[QuotaUsage]:
         """The books of the quotas that mean an object."""
         if place.namespace not in self._by_place:
             self._by_place[place.namespace] = [
@@ -327,7 +327,7 @@ class Tally:
                 if verdict.covers(book.quota.spec.scope, place, labels):
                     yield book
 
-    def _file(self, book: Book) -> None:
+    def _file(self, book: QuotaUsage) -> None:
         """Files a quota by what finds it fast: the namespace, or a label that an object must have."""
         scope = book.quota.spec.scope
         if scope.type is ScopeType.OBJECT_SELECTOR:
@@ -335,7 +335,7 @@ class Tally:
                 self._by_mark.setdefault(mark, []).append(book)
         self._by_place.clear()
 
-    def _take_out(self, book: Book) -> None:
+    def _take_out(self, book: QuotaUsage) -> None:
         scope = book.quota.spec.scope
         if scope.type is ScopeType.OBJECT_SELECTOR:
             for mark in _marks(verdict.selecting(scope.object_selector).requirements):

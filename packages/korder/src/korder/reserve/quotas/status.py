@@ -25,12 +25,12 @@ from korder.api.quota import (
 from korder.reserve.admission.verdicts import Judgement, Refusal
 from korder.reserve.quotas import ledger, limits, limits as quota_limits, verdict
 from korder.reserve.quotas.limits import InForce
-from korder.reserve.quotas.quota_cache import Tally
+from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.reserve.quotas.verdict import Use
 from kubeloop.objects import codec, conditions, quantity, resources, selector
 from kubeloop.objects.conditions import Condition, Status
 from kubeloop.objects.meta import JSON, key_of
-from kubeloop.objects.plan import EventType, Notice, Patch
+from kubeloop.objects.plan import Emit, EventType, Patch
 from kubeloop.objects.resources import Resources
 from kubeloop.objects.selector import LabelSelector
 
@@ -92,8 +92,8 @@ def _wrong_length(value: str | int) -> str:
         positive = limits.length(value).nanoseconds > 0
     except ValueError:
         positive = False
-    told = "must be a duration such as 24h or whole seconds such as 86400, longer than zero"
-    return "" if positive else told
+    stated = "must be a duration such as 24h or whole seconds such as 86400, longer than zero"
+    return "" if positive else stated
 
 
 def _wrong_amount(key: str, value: str | int) -> str:
@@ -115,8 +115,8 @@ def _second(quota: Quota, others: Iterable[Quota]) -> Iterator[Refusal]:
         same = other.metadata.name == quota.metadata.name
         if not same and other.spec.scope.type is ScopeType.CLUSTER:
             name = other.metadata.name
-            told = f"must be another than Cluster: quota {name} is for the whole cluster already; change that one instead"
-            yield Refusal("spec.scope.type", told)
+            stated = f"must be another than Cluster: quota {name} is for the whole cluster already; change that one instead"
+            yield Refusal("spec.scope.type", stated)
             return
 
 
@@ -150,11 +150,15 @@ _ENFORCED = {
 
 
 def status_of(
-    quota: Quota, tally: Tally, entries: Sequence[PendingTicket], now: datetime, shown: int
+    quota: Quota,
+    quota_cache: QuotaCache,
+    entries: Sequence[PendingTicket],
+    now: datetime,
+    shown: int,
 ) -> QuotaStatus:
     """The status of a quota with these entries in its ledger, by one to whom tickets up to a version are shown."""
-    force = tally.limits(quota, now)
-    use = ledger.use_of(quota, tally, entries)
+    force = quota_cache.limits(quota, now)
+    use = ledger.use_of(quota, quota_cache, entries)
     before = quota.status
     status = msgspec.structs.replace(
         before,
@@ -163,11 +167,11 @@ def status_of(
         used=_shown(use.total, force.hard.amounts),
         pending=tuple(entries),
         tickets_version=max(
-            before.tickets_version, shown, ledger.version_after(quota, tally, entries)
+            before.tickets_version, shown, ledger.version_after(quota, quota_cache, entries)
         ),
         allocation=tuple(_allocations(quota, force, use)),
         active_time_window=",".join(force.windows),
-        next_transition_time=tally.next_change(quota, now),
+        next_transition_time=quota_cache.next_change(quota, now),
     )
     return _judged(quota, status, list(exceeded(force, use, quota)), now)
 
@@ -191,8 +195,8 @@ def _beyond(who: str, used: Resources, hard: Resources) -> Iterator[str]:
 def _shown(used: Resources, hard: Resources) -> dict[str, str]:
     """Use of all that is limited, be it nothing, and of whatever else is used."""
     shown = {**dict.fromkeys(hard, quantity.ZERO), **used}
-    told = {k: a for k, a in shown.items() if k in hard or not a.is_zero}
-    return resources.render(dict(sorted(told.items())))
+    stated = {k: a for k, a in shown.items() if k in hard or not a.is_zero}
+    return resources.render(dict(sorted(stated.items())))
 
 
 def _allocations(quota: Quota, force: InForce, use: Use) -> Iterator[AllocationStatus]:
@@ -258,30 +262,28 @@ def _replacing(before: Iterable[str], after: Mapping[str, JSON]) -> dict[str, JS
     return {**dict.fromkeys(before, None), **after}
 
 
-def news(quota: Quota, status: QuotaStatus, written: Sequence[Patch]) -> list[Notice]:
+def news(quota: Quota, status: QuotaStatus, written: Sequence[Patch]) -> list[Emit]:
     """Tells of limits that other windows have changed, and of use that has come to be too much or is no longer, once it is written."""
     (step,) = written or (None,)
-    return [replace(notice, after=step) for notice in _told(quota, status)]
+    return [replace(emit, after=step) for emit in _reported(quota, status)]
 
 
-def _told(quota: Quota, status: QuotaStatus) -> list[Notice]:
-    told = []
+def _reported(quota: Quota, status: QuotaStatus) -> list[Emit]:
+    stated = []
     before = quota.status
     if before.hard and before.active_time_window != status.active_time_window:
         now = f"window {status.active_time_window}" if status.active_time_window else "no window"
         listed = ", ".join(f"{key} {limit}" for key, limit in status.hard.items())
-        told.append(_notice(quota, QuotaReason.LIMITS_CHANGED, f"{now} is open: {listed}"))
+        stated.append(_emit(quota, QuotaReason.LIMITS_CHANGED, f"{now} is open: {listed}"))
     exceeds = conditions.find(status.conditions, QuotaCondition.EXCEEDED)
     was = conditions.is_true(before.conditions, QuotaCondition.EXCEEDED)
     if exceeds is not None and conditions.is_true((exceeds,), QuotaCondition.EXCEEDED) is not was:
         if was:
-            told.append(_notice(quota, QuotaReason.WITHIN_LIMITS, "no limit is exceeded any more"))
+            stated.append(_emit(quota, QuotaReason.WITHIN_LIMITS, "no limit is exceeded any more"))
         else:
-            told.append(_notice(quota, QuotaReason.EXCEEDED, exceeds.message, EventType.WARNING))
-    return told
+            stated.append(_emit(quota, QuotaReason.EXCEEDED, exceeds.message, EventType.WARNING))
+    return stated
 
 
-def _notice(
-    quota: Quota, reason: QuotaReason, note: str, kind: EventType = EventType.NORMAL
-) -> Notice:
-    return Notice(QUOTAS, quota, reason.value, note, kind)
+def _emit(quota: Quota, reason: QuotaReason, note: str, kind: EventType = EventType.NORMAL) -> Emit:
+    return Emit(QUOTAS, quota, reason.value, note, kind)

@@ -265,8 +265,8 @@ def _short(
 
     def short(key: str, used: object, hard: object, requested: object) -> Shortfall:
         inside = allocation.key if allocation is not None else ""
-        told = (str(used), str(hard), str(requested))
-        return Shortfall(quota.metadata.name, key, *told, inside, window, quota.spec.enforcement)
+        stated = (str(used), str(hard), str(requested))
+        return Shortfall(quota.metadata.name, key, *stated, inside, window, quota.spec.enforcement)
 
     for key, hard in allowed.amounts.items():
         wanted = asked.amounts.get(key)

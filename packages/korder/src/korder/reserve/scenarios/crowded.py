@@ -119,7 +119,7 @@ def crowded(rng: Random, wanted: Crowded) -> tuple[Step, ...]:
         troubles(rng, wanted.processes, wanted.length, wanted.troubles),
     )
     return in_order(
-        Step(round(each.at, 3), each.deed) for each in steps if each.at <= wanted.length
+        Step(round(each.at, 3), each.action) for each in steps if each.at <= wanted.length
     )
 
 

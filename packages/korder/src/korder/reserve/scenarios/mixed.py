@@ -114,7 +114,7 @@ def booking(rng: Random, wanted: Booking, start: datetime) -> tuple[Step, ...]:
         quotas(rng, limits),
     )
     return in_order(
-        Step(round(each.at, 3), each.deed) for each in steps if each.at <= wanted.length
+        Step(round(each.at, 3), each.action) for each in steps if each.at <= wanted.length
     )
 
 

@@ -24,7 +24,7 @@ from korder.reserve.handovers.controller import GUARDED, Schedulers, guarded
 from korder.reserve.quotas.controller import Renewing
 from korder.reserve.tickets import guardian, guardian_replacement, plan
 from korder.reserve.tickets.guardian import Options
-from korder.reserve.tickets.snapshot import Picture
+from korder.reserve.tickets.snapshot import Snapshot
 from kubeloop.client.errors import ApiError, NotFound
 from kubeloop.objects import node_room
 from kubeloop.objects.core import NAMESPACES, NODES, PODS, Node, Pod
@@ -86,7 +86,7 @@ class Tickets:
         self._pods.add_index(_AVOIDING, guardian.avoided)
         self._schedulers = Schedulers(manager)
         self._controller = manager.controller(
-            "tickets", self._turn, workers=32, refused=self._refused
+            "tickets", self._reconcile, workers=32, refused=self._refused
         )
         self._controller.follow(self._pods, self._concerned)
         self._tickets.on_change(self._ticket_changed)
@@ -128,14 +128,14 @@ class Tickets:
             for key in self._concerned(pod):
                 self._controller.queue.add(key)
 
-    async def _turn(self, key: Key, now: datetime) -> Plan:
+    async def _reconcile(self, key: Key, now: datetime) -> Plan:
         ticket = self._tickets.reader.get(key)
         if ticket is None:
             return NOTHING
         guardians = tuple(self._pods.reader.where(GUARDED, ticket.metadata.uid))
         if await self._is_behind(ticket, guardians):
-            return Plan().wake(now + _CATCH_UP)
-        picture = Picture(
+            return Plan().requeue(now + _CATCH_UP)
+        snapshot = Snapshot(
             ticket,
             self._options,
             guardians,
@@ -155,8 +155,8 @@ class Tickets:
             self._overbooked,
         )
         if self._tickets.reader.get(key) is not ticket:
-            return Plan().wake(now)
-        return plan.plan(picture, now)
+            return Plan().requeue(now)
+        return plan.plan(snapshot, now)
 
     def _refused(self, key: Key, step: Step, error: ApiError, now: datetime) -> Plan | None:
         ticket = self._tickets.reader.get(key)

@@ -21,7 +21,7 @@ from korder.cron import Schedule
 from kubeloop.objects import duration, instant
 from kubeloop.objects.meta import controller_of
 
-SHORTEST_TURN = timedelta(seconds=1)
+SHORTEST_INTERVAL = timedelta(seconds=1)
 """A standing ticket is renewed no more often than this."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _LATEST = datetime.max.replace(tzinfo=UTC)
@@ -62,7 +62,7 @@ def expiration(ticket: Ticket, start: datetime | None, now: datetime) -> datetim
     span = length_of(ticket)
     if not is_standing(ticket) or now < start:
         return shifted(start, span)
-    span = max(span, SHORTEST_TURN)
+    span = max(span, SHORTEST_INTERVAL)
     return shifted(start, span * ((now - start) // span + 1))
 
 
@@ -178,7 +178,7 @@ def next_start(ticket: Ticket, now: datetime) -> datetime | None:
     if now < end and rule.trigger is not RenewalTrigger.FIRING:
         return None
     if rule.trigger is RenewalTrigger.EXPIRY:
-        span = max(length, SHORTEST_TURN)
+        span = max(length, SHORTEST_INTERVAL)
         return rounded_up(start + span * ((now - start) // span))
     lead, times = lead_time(ticket), _times(rule)
     if times is None or _first_after(times, start) - lead > min(end, now):

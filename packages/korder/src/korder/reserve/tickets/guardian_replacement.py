@@ -20,7 +20,7 @@ from korder.api.reserve import (
 from korder.reserve.claims import patches as claim_patches
 from korder.reserve.tickets import guardian, state
 from korder.reserve.tickets.guardian import Place
-from korder.reserve.tickets.snapshot import Picture
+from korder.reserve.tickets.snapshot import Snapshot
 from kubeloop.objects import core, instant, quantity, scheduling
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import JSON, key_of
@@ -33,44 +33,44 @@ PATIENCE = timedelta(seconds=1)
 _ON_THE_WAY = frozenset({Reason.RETURNING, Reason.CLAIM_UNDONE, Reason.NEVER_BOUND})
 
 
-def prepare(picture: Picture, amounts: Amounts, place: Place, now: datetime) -> Plan:
+def prepare(snapshot: Snapshot, amounts: Amounts, place: Place, now: datetime) -> Plan:
     """Places a guardian behind its gate, nominated to the node whose room it is to take.
 
     Not while others are about to take room there: what is nominated counts besides what still stands, and they would not fit.
     """
-    if picture.options.nominate and picture.node_is_crowded:
-        return Plan().wake(now + PATIENCE)
-    waiting = [pod for pod in picture.live if not pod.spec.node_name]
-    bound = (pod for pod in picture.live if pod.spec.node_name == place.node)
-    if any(fits(picture, pod, amounts, place.node) for pod in bound):
-        return picture.dismissal(waiting, now)
-    fit = [pod for pod in waiting if fits(picture, pod, amounts, place.node)]
+    if snapshot.options.nominate and snapshot.node_is_crowded:
+        return Plan().requeue(now + PATIENCE)
+    waiting = [pod for pod in snapshot.live if not pod.spec.node_name]
+    bound = (pod for pod in snapshot.live if pod.spec.node_name == place.node)
+    if any(fits(snapshot, pod, amounts, place.node) for pod in bound):
+        return snapshot.dismissal(waiting, now)
+    fit = [pod for pod in waiting if fits(snapshot, pod, amounts, place.node)]
     if not fit:
-        return picture.dismissal(waiting, now).then(*creation(picture, amounts, place))
-    known = _is_known(fit[0], place.node, picture.scheduler)
-    if picture.options.nominate and guardian.is_gated(fit[0]) and not known:
-        return Plan().then(_nomination(fit[0], place.node, picture.scheduler, now))
-    return picture.dismissal([pod for pod in waiting if pod is not fit[0]], now)
+        return snapshot.dismissal(waiting, now).then(*creation(snapshot, amounts, place))
+    known = _is_known(fit[0], place.node, snapshot.scheduler)
+    if snapshot.options.nominate and guardian.is_gated(fit[0]) and not known:
+        return Plan().then(_nomination(fit[0], place.node, snapshot.scheduler, now))
+    return snapshot.dismissal([pod for pod in waiting if pod is not fit[0]], now)
 
 
-def is_protected(picture: Picture, amounts: Amounts, node: str) -> bool:
+def is_protected(snapshot: Snapshot, amounts: Amounts, node: str) -> bool:
     """Says whether room that is vacated on the node is kept for the guardian that waits for it."""
-    if picture.options.nominate:
-        return not picture.node_is_crowded
-    waiting = (pod for pod in picture.live if not pod.spec.node_name)
-    return bool(picture.barrier) and any(
-        claim_patches.tolerates(pod, picture.barrier)
+    if snapshot.options.nominate:
+        return not snapshot.node_is_crowded
+    waiting = (pod for pod in snapshot.live if not pod.spec.node_name)
+    return bool(snapshot.barrier) and any(
+        claim_patches.tolerates(pod, snapshot.barrier)
         for pod in waiting
-        if fits(picture, pod, amounts, node)
+        if fits(snapshot, pod, amounts, node)
     )
 
 
-def differences(picture: Picture, pod: Pod, amounts: Amounts) -> list[str]:
+def differences(snapshot: Snapshot, pod: Pod, amounts: Amounts) -> list[str]:
     """In what a guardian is not of this size; servers round what is finer than a thousandth."""
     has = guardian.holds(pod)
     pairs = (
         (name, has.get(name, quantity.ZERO), amounts.get(name, quantity.ZERO))
-        for name in state.held(picture.ticket)
+        for name in state.held(snapshot.ticket)
     )
     return [
         f"{name} {found} instead of {wanted}"
@@ -79,39 +79,39 @@ def differences(picture: Picture, pod: Pod, amounts: Amounts) -> list[str]:
     ]
 
 
-def is_altered(picture: Picture, pod: Pod, amounts: Amounts) -> bool:
+def is_altered(snapshot: Snapshot, pod: Pod, amounts: Amounts) -> bool:
     """Says whether a bound guardian was made for this size and has another."""
-    return bool(differences(picture, pod, amounts)) and any(
-        fits(picture, pod, amounts, node) for node in ("", pod.spec.node_name)
+    return bool(differences(snapshot, pod, amounts)) and any(
+        fits(snapshot, pod, amounts, node) for node in ("", pod.spec.node_name)
     )
 
 
-def fits(picture: Picture, pod: Pod, amounts: Amounts, node: str) -> bool:
+def fits(snapshot: Snapshot, pod: Pod, amounts: Amounts, node: str) -> bool:
     """Says whether a guardian without a node is of the right size and on its way to the right place."""
     made_for = pod.metadata.annotations.get(GUARDIAN_HASH_ANNOTATION)
-    return made_for == guardian.fingerprint(picture.ticket, amounts, node)
+    return made_for == guardian.fingerprint(snapshot.ticket, amounts, node)
 
 
-def creation(picture: Picture, amounts: Amounts, place: Place) -> tuple[Create, ...]:
+def creation(snapshot: Snapshot, amounts: Amounts, place: Place) -> tuple[Create, ...]:
     """One more guardian, unless the ticket may have none."""
-    if guardian.forbidden(picture.ticket, picture.options):
+    if guardian.forbidden(snapshot.ticket, snapshot.options):
         return ()
-    spec = picture.ticket.spec
+    spec = snapshot.ticket.spec
     if scheduling.tolerates_cordon(spec.tolerations) and not (place.node or spec.node_name):
-        place = replace(place, avoided=tuple(picture.cordoned()))
-    place = replace(place, taints=tuple(picture.taints()))
-    made = guardian.body(picture.ticket, picture.free_name, picture.options, amounts, place)
+        place = replace(place, avoided=tuple(snapshot.cordoned()))
+    place = replace(place, taints=tuple(snapshot.taints()))
+    made = guardian.body(snapshot.ticket, snapshot.free_name, snapshot.options, amounts, place)
     return (Create(PODS, made),)
 
 
-def arrival(picture: Picture, plan: Plan, steps: Iterable[Step], now: datetime) -> Plan:
+def arrival(snapshot: Snapshot, plan: Plan, steps: Iterable[Step], now: datetime) -> Plan:
     """Lets a guardian take the room that is free for it; what others are promised there besides what they still have is taken back first.
 
     It counts like a pod, and the guardian would not fit. They are promised it again when the guardian is bound.
     """
-    promised = picture.promised() if picture.ticket.status.node_name else ()
-    if promised and picture.node_is_busy:
-        return plan.wake(now + PATIENCE)
+    promised = snapshot.promised() if snapshot.ticket.status.node_name else ()
+    if promised and snapshot.node_is_busy:
+        return plan.requeue(now + PATIENCE)
     return plan.then(*(_withdrawal(each) for each in promised)).then(*steps)
 
 
@@ -150,8 +150,8 @@ def _withdrawal(pod: Pod) -> Patch:
 
 def _is_known(pod: Pod, node: str, scheduler: str) -> bool:
     """Says whether the scheduler that is at work now knows what a guardian is promised."""
-    told = core.reported(pod.status.conditions, ROOM_PROMISED_CONDITION)
-    is_news = scheduler and (told is None or told.message != _words(node, scheduler))
+    stated = core.reported(pod.status.conditions, ROOM_PROMISED_CONDITION)
+    is_news = scheduler and (stated is None or stated.message != _words(node, scheduler))
     return pod.status.nominated_node_name == node and not is_news
 
 

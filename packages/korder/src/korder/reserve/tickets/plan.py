@@ -27,10 +27,10 @@ from korder.reserve.tickets import (
     status as ticket_status,
 )
 from korder.reserve.tickets.guardian import Place
-from korder.reserve.tickets.snapshot import Picture, is_leaving
+from korder.reserve.tickets.snapshot import Snapshot, is_leaving
 from kubeloop.objects import conditions
 from kubeloop.objects.meta import JSON, key_of
-from kubeloop.objects.plan import NOTHING, Delete, EventType, Notice, Patch, Plan
+from kubeloop.objects.plan import NOTHING, Delete, Emit, EventType, Patch, Plan
 
 FINISHED = frozenset({TicketPhase.EXPIRED, TicketPhase.RELEASED})
 SOONEST, LATEST = timedelta(seconds=1), timedelta(seconds=60)
@@ -38,20 +38,20 @@ SOONEST, LATEST = timedelta(seconds=1), timedelta(seconds=60)
 _LONGEST_MESSAGE = 4_096
 
 
-def plan(picture: Picture, now: datetime) -> Plan:
+def plan(snapshot: Snapshot, now: datetime) -> Plan:
     """The next step, and when to look again."""
-    ticket, phase = picture.ticket, picture.ticket.status.phase
+    ticket, phase = snapshot.ticket, snapshot.ticket.status.phase
     if ticket.metadata.deletion_timestamp is not None:
-        return _deletion(picture, now)
-    if picture.namespace_ends or phase is TicketPhase.CLAIMING:
+        return _deletion(snapshot, now)
+    if snapshot.namespace_ends or phase is TicketPhase.CLAIMING:
         return NOTHING
     if phase in FINISHED:
-        return _aftermath(picture, now)
+        return _aftermath(snapshot, now)
     if TICKET_FINALIZER not in ticket.metadata.finalizers:
         return Plan().then(_finalizers(ticket, (*ticket.metadata.finalizers, TICKET_FINALIZER)))
     if phase is TicketPhase.CLAIMED and not ticket.status.shared_by:
-        return _use(picture, now)
-    return reserve_phase.plan(picture, now)
+        return _use(snapshot, now)
+    return reserve_phase.plan(snapshot, now)
 
 
 def refused(ticket: Ticket, message: str, now: datetime) -> Plan:
@@ -61,8 +61,8 @@ def refused(ticket: Ticket, message: str, now: datetime) -> Plan:
     """
     status, message = ticket.status, message[:_LONGEST_MESSAGE]
     if status.phase not in (None, TicketPhase.PENDING):
-        notice = Notice(TICKETS, ticket, Reason.GUARDIAN_REFUSED, message, EventType.WARNING)
-        return Plan().tell(notice).wake(now + LATEST)
+        emit = Emit(TICKETS, ticket, Reason.GUARDIAN_REFUSED, message, EventType.WARNING)
+        return Plan().tell(emit).requeue(now + LATEST)
     judged = conditions.find(status.conditions, TicketCondition.GUARDIAN_READY)
     again = judged is not None and judged.reason == Reason.GUARDIAN_REFUSED
     since = judged.last_transition_time if judged is not None and again else None
@@ -70,7 +70,7 @@ def refused(ticket: Ticket, message: str, now: datetime) -> Plan:
     said = ticket_status.pending(
         ticket, Reason.GUARDIAN_REFUSED, message, now, home=status.node_name
     )
-    return ticket_status.report(ticket, said).wake(now + pause).wake(said.expiration_time)
+    return ticket_status.report(ticket, said).requeue(now + pause).requeue(said.expiration_time)
 
 
 def is_reworded(old: Ticket, new: Ticket) -> bool:
@@ -85,73 +85,73 @@ def _but_for_words(ticket: Ticket) -> Ticket:
     return msgspec.structs.replace(ticket, metadata=meta, status=status)
 
 
-def _deletion(picture: Picture, now: datetime) -> Plan:
+def _deletion(snapshot: Snapshot, now: datetime) -> Plan:
     """Guardians go first, then the ticket; a pod that has the room keeps it."""
-    ticket = picture.ticket
+    ticket = snapshot.ticket
     if TICKET_FINALIZER not in ticket.metadata.finalizers:
         return NOTHING
-    if _is_handed_over(picture):
+    if _is_handed_over(snapshot):
         return NOTHING
-    if picture.guardians and not picture.namespace_ends:
-        return picture.dismissal(picture.guardians, now)
+    if snapshot.guardians and not snapshot.namespace_ends:
+        return snapshot.dismissal(snapshot.guardians, now)
     others = tuple(each for each in ticket.metadata.finalizers if each != TICKET_FINALIZER)
-    gone = Notice(TICKETS, ticket, "Deleted", "the ticket is gone and holds nothing any more")
+    gone = Emit(TICKETS, ticket, "Deleted", "the ticket is gone and holds nothing any more")
     return Plan().then(_finalizers(ticket, others)).tell(gone)
 
 
-def _is_handed_over(picture: Picture) -> bool:
+def _is_handed_over(snapshot: Snapshot) -> bool:
     """Says whether a pod may already be tied to the room and has to hear how its hand-over ends (rule 2).
 
     Where the namespace ends finalizers go at once (rule 13), but for a pod of another one, which stays.
     """
-    ticket, owner = picture.ticket, picture.ticket.status.claimed_by
+    ticket, owner = snapshot.ticket, snapshot.ticket.status.claimed_by
     stays = owner is not None and owner.namespace != ticket.metadata.namespace
-    return ticket.status.phase is TicketPhase.CLAIMING and (stays or not picture.namespace_ends)
+    return ticket.status.phase is TicketPhase.CLAIMING and (stays or not snapshot.namespace_ends)
 
 
-def _aftermath(picture: Picture, now: datetime) -> Plan:
+def _aftermath(snapshot: Snapshot, now: datetime) -> Plan:
     """A ticket that has ended holds nothing and goes when its time is over."""
-    ticket = picture.ticket
+    ticket = snapshot.ticket
     if ticket.status.finished_time is None:
         return ticket_status.report(
             ticket, msgspec.structs.replace(ticket.status, finished_time=deadlines.cut_off(now))
         )
-    if picture.guardians:
-        return picture.dismissal(picture.guardians, now)
+    if snapshot.guardians:
+        return snapshot.dismissal(snapshot.guardians, now)
     due = deadlines.removal_due(ticket)
     if due is None or due > now:
-        return Plan().wake(due)
+        return Plan().requeue(due)
     meta = ticket.metadata
     return Plan().then(
         Delete(TICKETS, key_of(ticket), meta.uid, resource_version=meta.resource_version)
     )
 
 
-def _use(picture: Picture, now: datetime) -> Plan:
+def _use(snapshot: Snapshot, now: datetime) -> Plan:
     """A ticket lives with its pod, however late it gets (rule 3), and follows `afterUse` when that ends."""
-    ticket = picture.ticket
-    owner = picture.user(ticket.status.claimed_by)
+    ticket = snapshot.ticket
+    owner = snapshot.user(ticket.status.claimed_by)
     if owner is None:
-        return _end_of_use(ticket, picture, now)
+        return _end_of_use(ticket, snapshot, now)
     if not is_leaving(owner):
-        if picture.guardians:
-            return picture.dismissal(picture.guardians, now)
+        if snapshot.guardians:
+            return snapshot.dismissal(snapshot.guardians, now)
         rate = state.rate(ticket, state.share_of(ticket, owner))
         return ticket_status.report(ticket, ticket_status.kept(ticket, rate, now))
     if not returns(ticket, now):
-        return picture.dismissal(picture.guardians, now)
+        return snapshot.dismissal(snapshot.guardians, now)
     home = Place(owner.spec.node_name, gated=True)
-    return guardian_replacement.prepare(picture, state.held(ticket), home, now).wake(
+    return guardian_replacement.prepare(snapshot, state.held(ticket), home, now).requeue(
         _end(ticket, now)
     )
 
 
-def _end_of_use(ticket: Ticket, picture: Picture, now: datetime) -> Plan:
+def _end_of_use(ticket: Ticket, snapshot: Snapshot, now: datetime) -> Plan:
     said = f"pod {ticket.status.claimed_pod} has ended"
     if not returns(ticket, now):
         return ticket_status.report(ticket, ticket_status.released(ticket, said, now))
     home = ticket.status.node_name
-    if home in picture.nodes:
+    if home in snapshot.nodes:
         back = ticket_status.pending(ticket, Reason.RETURNING, said, now, home=home)
     else:
         back = ticket_status.pending(

@@ -37,7 +37,7 @@ class Loss(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Snapshot:
     """A ticket and all that its fate depends on.
 
     Attributes:
@@ -152,7 +152,7 @@ class Picture:
                 version = pod.metadata.resource_version if self.is_outdated(pod) else ""
                 steps.append(Delete(PODS, key_of(pod), pod.metadata.uid, version, grace))
             else:
-                plan = plan.wake(due)
+                plan = plan.requeue(due)
         return plan.then(*steps)
 
     def _force_due(self, guardian: Pod, now: datetime) -> datetime | None:

@@ -24,7 +24,7 @@ from kubeloop.objects import codec, conditions, instant
 from kubeloop.objects.conditions import Condition, Status
 from kubeloop.objects.core import Pod
 from kubeloop.objects.meta import JSON, key_of
-from kubeloop.objects.plan import EventType, Notice, Patch, Plan
+from kubeloop.objects.plan import Emit, EventType, Patch, Plan
 
 _BAD = frozenset(
     {
@@ -177,8 +177,8 @@ def renewed(ticket: Ticket, start: datetime, now: datetime) -> TicketStatus:
 
 def not_renewed(ticket: Ticket, why: str, now: datetime) -> TicketStatus:
     """The term of a ticket that its order would renew was the last."""
-    told = f"it is not renewed: {why}"
-    status = _ended(ticket, TicketPhase.EXPIRED, Reason.QUOTA_EXCEEDED, told, now)
+    stated = f"it is not renewed: {why}"
+    status = _ended(ticket, TicketPhase.EXPIRED, Reason.QUOTA_EXCEEDED, stated, now)
     return msgspec.structs.replace(status, expiration_time=ticket.status.expiration_time)
 
 
@@ -206,13 +206,13 @@ def report(ticket: Ticket, status: TicketStatus) -> Plan:
     plan = Plan().then(patch)
     if (old.phase, old.reason) != (status.phase, status.reason):
         bad = EventType.WARNING if status.reason in _BAD else EventType.NORMAL
-        told = _headline(status)
-        return plan.tell(Notice(TICKETS, ticket, told, status.message or told, bad, after=patch))
+        stated = _headline(status)
+        return plan.tell(Emit(TICKETS, ticket, stated, status.message or stated, bad, after=patch))
     if old.expiration_time and old.expiration_time != status.expiration_time:
         until = instant.render(status.expiration_time) if status.expiration_time else "for ever"
         is_renewed = deadlines.is_standing(ticket) or old.activation_time != status.activation_time
-        told = "Renewed" if is_renewed else "Rescheduled"
-        return plan.tell(Notice(TICKETS, ticket, told, f"held until {until}", after=patch))
+        stated = "Renewed" if is_renewed else "Rescheduled"
+        return plan.tell(Emit(TICKETS, ticket, stated, f"held until {until}", after=patch))
     return plan
 
 

@@ -58,7 +58,7 @@ class Found:
         ]
 
 
-class Bundles:
+class CaInjector:
     """The configurations of these names."""
 
     def __init__(

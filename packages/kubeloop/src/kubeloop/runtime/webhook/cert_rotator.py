@@ -15,7 +15,7 @@ from kubeloop.net import certificates
 from kubeloop.net.certificates import BadCertificate, Pair
 from kubeloop.net.server_tls import ServerTls
 from kubeloop.runtime.clock import Clock
-from kubeloop.runtime.webhook.ca_injector import Bundles, Found
+from kubeloop.runtime.webhook.ca_injector import CaInjector, Found
 from kubeloop.runtime.webhook.cert_sources import Source, Unavailable
 
 log = structlog.get_logger(__name__)
@@ -25,13 +25,13 @@ SOON = timedelta(seconds=5)
 _MOST_DOUBLINGS = 10
 
 
-class Keeper:
+class CertRotator:
     """Feeds one `ServerTls`."""
 
     def __init__(
         self,
         source: Source,
-        bundles: Bundles,
+        bundles: CaInjector,
         tls: ServerTls,
         clock: Clock,
         *,
@@ -52,7 +52,7 @@ class Keeper:
         pair = self._tls.pair
         return pair is not None and self._clock.now() in certificates.lifetime(pair.certificate)
 
-    def wake(self, *_: object) -> None:
+    def requeue(self, *_: object) -> None:
         """Asks for a look at once, because something changed."""
         self._wake.set()
 

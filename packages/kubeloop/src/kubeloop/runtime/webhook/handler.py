@@ -24,7 +24,7 @@ from kubeloop.runtime.webhook.review import Malformed, Verdict
 
 log = structlog.get_logger(__name__)
 
-Gate = Callable[[AdmissionRequest], Verdict | Awaitable[Verdict]]
+AdmissionHandler = Callable[[AdmissionRequest], Verdict | Awaitable[Verdict]]
 
 LONGEST_WAIT = 30.0
 """Seconds after which no API server waits any more; what counts when it does not say how long it does."""
@@ -33,7 +33,7 @@ OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 10, 30)
 
 
-class GateMetrics:
+class HandlerMetrics:
     """How long reviews took, and what went wrong in them."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -52,7 +52,9 @@ class GateMetrics:
         )
 
 
-def mount(name: str, gate: Gate, metrics: GateMetrics, clock: Clock) -> server.Handler:
+def mount(
+    name: str, gate: AdmissionHandler, metrics: HandlerMetrics, clock: Clock
+) -> server.Handler:
     """Makes the HTTP handler of a gate."""
     return _Mounted(name, gate, metrics, clock)
 
@@ -60,7 +62,9 @@ def mount(name: str, gate: Gate, metrics: GateMetrics, clock: Clock) -> server.H
 class _Mounted:
     """One gate under one name."""
 
-    def __init__(self, name: str, gate: Gate, metrics: GateMetrics, clock: Clock) -> None:
+    def __init__(
+        self, name: str, gate: AdmissionHandler, metrics: HandlerMetrics, clock: Clock
+    ) -> None:
         self._name = name
         self._gate = gate
         self._metrics = metrics

@@ -16,10 +16,10 @@ from kubeloop.net.server import Server
 from kubeloop.net.server_tls import ServerTls
 from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.webhook import handler
-from kubeloop.runtime.webhook.ca_injector import Bundles
-from kubeloop.runtime.webhook.cert_rotator import EVERY, Keeper
+from kubeloop.runtime.webhook.ca_injector import CaInjector
+from kubeloop.runtime.webhook.cert_rotator import EVERY, CertRotator
 from kubeloop.runtime.webhook.cert_sources import Source
-from kubeloop.runtime.webhook.handler import Gate, GateMetrics
+from kubeloop.runtime.webhook.handler import AdmissionHandler, HandlerMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +37,29 @@ class WebhookServer:
 
     def __init__(
         self,
-        gates: Mapping[str, Gate],
+        gates: Mapping[str, AdmissionHandler],
         source: Source,
-        bundles: Bundles,
+        bundles: CaInjector,
         *,
         settings: Settings,
         registry: CollectorRegistry,
         clock: Clock,
     ) -> None:
-        metrics = GateMetrics(registry)
+        metrics = HandlerMetrics(registry)
         tls = ServerTls()
         routes = {
             f"/{name}": handler.mount(name, asked, metrics, clock) for name, asked in gates.items()
         }
         self._server = Server(routes, settings.host, settings.port, tls)
         self._drain_seconds = settings.drain_seconds
-        self.keeper = Keeper(source, bundles, tls, clock, every=settings.look_every)
+        self.cert_rotator = CertRotator(source, bundles, tls, clock, every=settings.look_every)
         self._port = 0
         self._started = asyncio.Event()
 
     @property
     def ready(self) -> bool:
         """Whether reviews are answered behind a certificate that is good at this moment."""
-        return self._server.listening and self.keeper.valid
+        return self._server.listening and self.cert_rotator.valid
 
     async def port(self) -> int:
         """Waits until it listens and says where."""
@@ -71,6 +71,6 @@ class WebhookServer:
         self._port = await self._server.start()
         self._started.set()
         try:
-            await self.keeper.run()
+            await self.cert_rotator.run()
         finally:
             await self._server.stop(self._drain_seconds)

@@ -22,7 +22,7 @@ from kubeloop.net import http
 from kubeloop.net.client import HttpTransport
 from kubeloop.net.ports import LOOPBACK, free_ports
 from kubeloop.net.tls import ClientTls, RotatingTls
-from kubeloop.testing.controlplane import flags as told, programs as installed
+from kubeloop.testing.controlplane import flags as stated, programs as installed
 from kubeloop.testing.controlplane.files import ADMIN, AuditLevel, Files
 from kubeloop.testing.controlplane.programs import (
     APISERVER,
@@ -81,7 +81,7 @@ class ControlPlane:
         self._owns_folder = folder is None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="korder-controlplane-"))
         self._files = files = Files(self.folder)
-        ports = told.Ports(*free_ports(len(told.Ports._fields)))
+        ports = stated.Ports(*free_ports(len(stated.Ports._fields)))
         self.server = f"https://{LOOPBACK}:{ports.apiserver}"
         self._etcd_url = f"http://{LOOPBACK}:{ports.etcd}"
 
@@ -93,13 +93,13 @@ class ControlPlane:
 
         self.etcd = self._part(
             ETCD,
-            told.etcd(files, ports, durable=durable),
+            stated.etcd(files, ports, durable=durable),
             f"{self._etcd_url}/readyz",
             grace=ETCD_GRACE,
         )
         self.apiserver = self._part(
             APISERVER,
-            told.apiserver(
+            stated.apiserver(
                 files,
                 ports,
                 audited=self._audited,
@@ -109,12 +109,12 @@ class ControlPlane:
         )
         self.scheduler = self._part(
             SCHEDULER,
-            told.scheduler(files, ports),
+            stated.scheduler(files, ports),
             f"https://{LOOPBACK}:{ports.scheduler}/readyz",
         )
         self.controller_manager = self._part(
             CONTROLLER_MANAGER,
-            told.controller_manager(files, ports),
+            stated.controller_manager(files, ports),
             f"https://{LOOPBACK}:{ports.controller_manager}/healthz",
         )
 

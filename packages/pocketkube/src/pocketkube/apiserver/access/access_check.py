@@ -43,7 +43,7 @@ class Settings:
     authority: bytes = b""
 
 
-class Door:
+class AccessCheck:
     """All of access for one server."""
 
     def __init__(

@@ -68,11 +68,11 @@ class Issuer:
             "token": self._token(namespace, name, audiences, lives, private),
             "expirationTimestamp": instant.render(now + timedelta(seconds=seconds)),
         }
-        told = {"name": name, "namespace": namespace, "uid": uid}
+        stated = {"name": name, "namespace": namespace, "uid": uid}
         return {
             "kind": KIND,
             "apiVersion": f"{GROUP}/v1",
-            "metadata": {**meta, **told, "creationTimestamp": instant.render(now)},
+            "metadata": {**meta, **stated, "creationTimestamp": instant.render(now)},
             "spec": {
                 "audiences": audiences,
                 "expirationSeconds": seconds,

@@ -128,7 +128,7 @@ class Rbac:
                     return _Answer(grant.source, {}, "")
                 for name in names:
                     named.setdefault(name, grant.source)
-        return _Answer(None, named, _told(problems))
+        return _Answer(None, named, _reported(problems))
 
     def _applying(self, user: User, namespace: str) -> Iterator[Grant]:
         """The bindings of one namespace, in order; each once, for the first of its subjects that is meant."""
@@ -174,7 +174,7 @@ class Rbac:
 def denial(user: User, action: Action, reason: str = "") -> Refused:
     """The refusal for somebody who may not, in the server's words."""
     if action.path is not None:
-        told = f"User {quote(user.name)} cannot {action.verb} path {quote(action.path)}"
+        stated = f"User {quote(user.name)} cannot {action.verb} path {quote(action.path)}"
     else:
         slash = "/" if action.subresource else ""
         what = quote(f"{action.resource}{slash}{action.subresource}")
@@ -183,19 +183,19 @@ def denial(user: User, action: Action, reason: str = "") -> Refused:
             if action.namespace
             else "at the cluster scope"
         )
-        told = (
+        stated = (
             f"User {quote(user.name)} cannot {action.verb} resource {what}"
             f" in API group {quote(action.group)} {where}"
         )
-    told = told.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    why = f"{told}: {reason}" if reason else told
+    stated = stated.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    why = f"{stated}: {reason}" if reason else stated
     return refusal.forbidden(action.resource, action.group, action.name, why)
 
 
 def joined(problems: Sequence[str]) -> str:
     """Several errors as Go joins them, each once."""
-    told = list(dict.fromkeys(problems))
-    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    stated = list(dict.fromkeys(problems))
+    return stated[0] if len(stated) == 1 else f"[{', '.join(stated)}]"
 
 
 def _key(subject: Object, namespace: str) -> str:
@@ -222,5 +222,5 @@ def _source(binding: Object, subject: Object, namespace: str) -> str:
     return f"{kind} {quote(bound)} of {ref['kind']} {quote(ref['name'])} to {subject['kind']} {quote(who)}"
 
 
-def _told(problems: Sequence[str]) -> str:
+def _reported(problems: Sequence[str]) -> str:
     return f"RBAC: {joined(problems)}" if problems else ""

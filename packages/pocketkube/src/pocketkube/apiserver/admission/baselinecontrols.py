@@ -170,8 +170,8 @@ def selinux(types: frozenset[str]) -> Control:
         kinds = sorted(kind for what, kind in every if what == "type")
         data = [f"{many('type', len(kinds))} {quoted(kinds)}"] if kinds else []
         data += [f"{each} may not be set" for each in ("user", "role") if (each, "") in every]
-        told = f"{' and '.join(setters)} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
-        return Violation("seLinuxOptions", told) if setters else None
+        stated = f"{' and '.join(setters)} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
+        return Violation("seLinuxOptions", stated) if setters else None
 
     return control
 

@@ -84,7 +84,7 @@ class PodSecurity(Plugin):
         meta, spec = part(pod, "metadata"), part(pod, "spec")
         found = policy.enforce.violations(meta, spec)
         if found:
-            why = f'violates PodSecurity "{policy.enforce}": {_told(found)}'
+            why = f'violates PodSecurity "{policy.enforce}": {_reported(found)}'
             raise refusal.forbidden("pods", "", attributes.name, why)
         _warn(attributes, policy.warn, meta, spec)
 
@@ -198,10 +198,10 @@ def _one_of_each_first(pods: Sequence[Object]) -> list[Object]:
 def _warn(attributes: Attributes, standard: Standard, meta: Object, spec: Object) -> None:
     found = standard.violations(meta, spec)
     if found:
-        attributes.warnings.append(f'would violate PodSecurity "{standard}": {_told(found)}')
+        attributes.warnings.append(f'would violate PodSecurity "{standard}": {_reported(found)}')
 
 
-def _told(found: list[Violation]) -> str:
+def _reported(found: list[Violation]) -> str:
     return ", ".join(map(str, found))
 
 

@@ -34,7 +34,7 @@ class ResourceQuota(Plugin):
     def __init__(self, view: View, now: Callable[[], datetime]) -> None:
         self._view = view
         self._now = now
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._reconciling: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def validate(self, attributes: Attributes) -> None:
         resource = attributes.resource
@@ -43,14 +43,14 @@ class ResourceQuota(Plugin):
         if resource.stored == "namespaces" or not _may_count(attributes):
             return
         if self._view.all(QUOTAS, attributes.namespace):
-            await self._take_turn(attributes)
+            await self._take_lock(attributes)
             self._charge(attributes, self._view.all(QUOTAS, attributes.namespace))
 
-    async def _take_turn(self, attributes: Attributes) -> None:
+    async def _take_lock(self, attributes: Attributes) -> None:
         """Writers of one namespace go one after the other, or all but one would have to begin again."""
-        turn = self._turns.setdefault(attributes.namespace, asyncio.Lock())
-        await turn.acquire()
-        attributes.afterwards.append(turn.release)
+        reconcile = self._reconciling.setdefault(attributes.namespace, asyncio.Lock())
+        await reconcile.acquire()
+        attributes.afterwards.append(reconcile.release)
 
     def _charge(self, attributes: Attributes, stored: Sequence[Object]) -> None:
         resource = attributes.resource.stored
@@ -79,8 +79,8 @@ class ResourceQuota(Plugin):
         if passed and attributes.subresource != "status":
             raise denied(
                 attributes,
-                f"exceeded quota: {raw['metadata']['name']}, requested: {_told(asked, passed)}, "
-                f"used: {_told(used, passed)}, limited: {_told(hard, passed)}",
+                f"exceeded quota: {raw['metadata']['name']}, requested: {_reported(asked, passed)}, "
+                f"used: {_reported(used, passed)}, limited: {_reported(hard, passed)}",
             )
         if asked and not attributes.dry_run:
             attributes.alongside.append(_written(raw, after))
@@ -151,5 +151,5 @@ def _written(raw: Object, used: Mapping[str, quantity.Quantity]) -> Update:
     return Update(key, draft(changed), int(meta["resourceVersion"]))
 
 
-def _told(amount: Mapping[str, quantity.Quantity], names: list[str]) -> str:
+def _reported(amount: Mapping[str, quantity.Quantity], names: list[str]) -> str:
     return ",".join(f"{name}={amount[name]}" for name in sorted(names) if name in amount)

@@ -76,5 +76,5 @@ def amounts(wire: Mapping[str, Any]) -> dict[str, Quantity]:
 
 def aggregate(errors: list[str]) -> str:
     """Several errors in one text, each of them once."""
-    told = list(dict.fromkeys(errors))
-    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    stated = list(dict.fromkeys(errors))
+    return stated[0] if len(stated) == 1 else f"[{', '.join(stated)}]"

@@ -73,8 +73,8 @@ def _rule(rule: Members, place: str) -> Iterator[Cause]:
         if not given:
             yield fe.required(f"{place}.{member}")
         if len(given) > 1 and "*" in given:
-            told = f"if '*' is present, must not specify other {what}"
-            yield fe.invalid(f"{place}.{member}", given, told)
+            stated = f"if '*' is present, must not specify other {what}"
+            yield fe.invalid(f"{place}.{member}", given, stated)
     for index, version in enumerate(rule.get("apiVersions") or ()):
         if not version:
             yield fe.required(f"{place}.apiVersions[{index}]")
@@ -98,8 +98,8 @@ def _resources(given: list[str], place: str) -> Iterator[Cause]:
             (part in everywhere, f"*/{part}"),
         ):
             if found:
-                told = f"if '{pattern}' is present, must not specify {text}"
-                yield fe.invalid(f"{place}[{index}]", text, told)
+                stated = f"if '{pattern}' is present, must not specify {text}"
+                yield fe.invalid(f"{place}[{index}]", text, stated)
         if part == "*":
             whole.add(resource)
         if resource == "*":
@@ -109,12 +109,12 @@ def _resources(given: list[str], place: str) -> Iterator[Cause]:
 
 def _wildcards(given: list[str], place: str) -> Iterator[Cause]:
     if len(given) > 1 and "*/*" in given:
-        told = "if '*/*' is present, must not specify other resources"
-        yield fe.invalid(place, given, told)
+        stated = "if '*/*' is present, must not specify other resources"
+        yield fe.invalid(place, given, stated)
     plain = [text for text in given if text and "/" not in text]
     if "*" in given and plain[-1] != "*":
-        told = "if '*' is present, must not specify other resources without subresources"
-        yield fe.invalid(place, given, told)
+        stated = "if '*' is present, must not specify other resources without subresources"
+        yield fe.invalid(place, given, stated)
 
 
 def conditions(

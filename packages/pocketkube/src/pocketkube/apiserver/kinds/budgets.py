@@ -24,8 +24,8 @@ class Budgets(Plain):
         spec = obj.get("spec") or {}
         if {"minAvailable", "maxUnavailable"} <= spec.keys():
             shown = fe.in_order({each[0].upper() + each[1:]: spec.get(each) for each in _MEMBERS})
-            told = f"{shown}: minAvailable and maxUnavailable cannot be both set"
-            yield fe.unshown("spec", told)
+            stated = f"{shown}: minAvailable and maxUnavailable cannot be both set"
+            yield fe.unshown("spec", stated)
         for member in ("minAvailable", "maxUnavailable"):
             if member in spec:
                 yield from portion(f"spec.{member}", spec[member])
@@ -39,8 +39,8 @@ class Budgets(Plain):
         status = obj.get("status") or {}
         for member in _COUNTS:
             if status.get(member, 0) < 0:
-                told = "must be greater than or equal to 0"
-                found.append(fe.invalid(f"status.{member}", status[member], told))
+                stated = "must be greater than or equal to 0"
+                found.append(fe.invalid(f"status.{member}", status[member], stated))
         return found
 
 
@@ -48,8 +48,8 @@ def portion(field: str, value: Any) -> Iterator[Cause]:
     """What is wrong with a number or a percentage of pods."""
     if isinstance(value, str):
         wrong = naming.percent(value)
-        for told in wrong:
-            yield fe.invalid(field, value, told)
+        for stated in wrong:
+            yield fe.invalid(field, value, stated)
         if not wrong and int(value[:-1]) > 100:
             yield fe.invalid(field, value, "must not be greater than 100%")
     elif value < 0:

@@ -242,8 +242,8 @@ def _resource(api_version: str, kind: str, short_names: str) -> Resource:
             resource, verbs=tuple(verb for verb in ALL if verb != "deletecollection")
         )
     elif kind == "Endpoints":
-        told = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
-        resource = replace(resource, deprecation=told)
+        stated = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+        resource = replace(resource, deprecation=stated)
     elif kind == "Event" and group:
         resource = replace(resource, stored_as="events")
     return resource

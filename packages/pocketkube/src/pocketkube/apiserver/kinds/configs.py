@@ -121,16 +121,16 @@ def _docker(key: str, data: Mapping[str, str]) -> Iterator[Cause]:
     if key not in data:
         yield fe.required(f"data[{key}]")
         return
-    place, told = f"data[{key}]", ""
+    place, stated = f"data[{key}]", ""
     try:
         content = json.loads(base64.b64decode(data[key]))
     except ValueError:
-        told = "unexpected end of JSON input" if not data[key] else "invalid character"
+        stated = "unexpected end of JSON input" if not data[key] else "invalid character"
     else:
         if content is not None and not isinstance(content, dict):
-            told = f"json: cannot unmarshal {_go_kind(content)} into Go value of type map[string]interface {{}}"
-    if told:
-        yield fe.invalid(place, "<secret contents redacted>", told)
+            stated = f"json: cannot unmarshal {_go_kind(content)} into Go value of type map[string]interface {{}}"
+    if stated:
+        yield fe.invalid(place, "<secret contents redacted>", stated)
 
 
 def _go_kind(value: object) -> str:

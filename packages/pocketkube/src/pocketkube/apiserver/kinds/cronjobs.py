@@ -67,9 +67,9 @@ def _check(spec: Values, old: Values) -> Iterator[Cause]:
     job = (spec.get("jobTemplate") or {}).get("spec") or {}
     yield from jobs.check_spec("spec.jobTemplate.spec", job)
     if job.get("selector") is not None:
-        told = internal.selector(job["selector"])
+        stated = internal.selector(job["selector"])
         said = "`selector` will be auto-generated"
-        yield fielderrors.written("spec.jobTemplate.spec.selector", told, said)
+        yield fielderrors.written("spec.jobTemplate.spec.selector", stated, said)
     if job.get("manualSelector"):
         yield fielderrors.not_supported(
             "spec.jobTemplate.spec.manualSelector", job["manualSelector"], ("nil", "false")

@@ -213,9 +213,9 @@ def _resource(definition: Object, version: Object, renewed_until: int) -> Resour
 
 def _deprecation(spec: Object, version: Object) -> str:
     """What the definition says about an old version, or which better one there is."""
-    told: str | None = version.get("deprecationWarning")
-    if told is not None:
-        return told
+    stated: str | None = version.get("deprecationWarning")
+    if stated is not None:
+        return stated
     group, kind, name = spec["group"], spec["names"]["kind"], version["name"]
     served = [
         each for each in spec["versions"] if each.get("served") and not each.get("deprecated")

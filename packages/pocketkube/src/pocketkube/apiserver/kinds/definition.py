@@ -28,8 +28,8 @@ class Definitions(Plain):
         unknown = super().read(obj)
         problem = crdshape.malformed(obj)
         if problem:
-            told = f'{self.kind} in version "v1" cannot be handled as a {self.kind}: {problem}'
-            raise bad_request(told)
+            stated = f'{self.kind} in version "v1" cannot be handled as a {self.kind}: {problem}'
+            raise bad_request(stated)
         return unknown
 
     def default(self, obj: Object) -> None:
@@ -56,7 +56,7 @@ class Definitions(Plain):
         conditions = [
             each for each in status.get("conditions") or () if each["type"] != TERMINATING
         ]
-        told = (
+        stated = (
             "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
         )
         pending = {
@@ -64,7 +64,7 @@ class Definitions(Plain):
             "status": "True",
             "lastTransitionTime": meta["deletionTimestamp"],
             "reason": "InstanceDeletionPending",
-            "message": told,
+            "message": stated,
         }
         obj["status"] = {**status, "conditions": [*conditions, pending]}
 

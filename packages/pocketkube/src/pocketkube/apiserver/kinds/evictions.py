@@ -93,17 +93,17 @@ def charge(budget: Values, pod: str, now: str) -> Object:
 
 def _why(name: str, status: Values) -> str:
     condition = _condition(status)
-    told = (condition.get("message") or "") if condition.get("status") == "False" else ""
+    stated = (condition.get("message") or "") if condition.get("status") == "False" else ""
     healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
-    if told and condition.get("reason") == "SyncFailed":
-        return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {told}"
+    if stated and condition.get("reason") == "SyncFailed":
+        return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {stated}"
     if healthy <= desired:
         return (
             f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
         )
-    if told:
+    if stated:
         reason = condition.get("reason", "")
-        return f"The disruption budget {name} does not allow evicting pods currently ({reason}): {told}"
+        return f"The disruption budget {name} does not allow evicting pods currently ({reason}): {stated}"
     return f"The disruption budget {name} does not allow evicting pods currently"
 
 

@@ -28,9 +28,9 @@ def check(field: str, spec: Values) -> Iterator[Cause]:
             where = f"{field}.successPolicy.rules"
             yield from _check_success(where, success.get("rules") or (), spec)
         else:
-            told = internal.text("SuccessPolicy", success)
+            stated = internal.text("SuccessPolicy", success)
             said = "requires indexed completion mode"
-            yield fielderrors.written(f"{field}.successPolicy", told, said)
+            yield fielderrors.written(f"{field}.successPolicy", stated, said)
     replacing = spec.get("podReplacementPolicy")
     allowed = _REPLACING[:1] if failing is not None else _REPLACING
     if replacing is not None and replacing not in allowed:

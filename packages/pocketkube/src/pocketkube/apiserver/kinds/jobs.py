@@ -218,8 +218,8 @@ def _check_fixed(spec: Values, old: Values) -> Iterator[Cause]:
     ):
         if not updates.same(spec.get(member), old.get(member)):
             value = spec.get(member)
-            told = internal.text(kind, value) if kind else fielderrors.shown(value)
-            yield fielderrors.written(f"spec.{member}", told, templates.IMMUTABLE)
+            stated = internal.text(kind, value) if kind else fielderrors.shown(value)
+            yield fielderrors.written(f"spec.{member}", stated, templates.IMMUTABLE)
 
 
 def _may_change(old: Values) -> bool:
@@ -234,8 +234,8 @@ def _check_template(spec: Values, old: Values, may_change: bool) -> Iterator[Cau
     template, before = spec.get("template") or {}, old.get("template") or {}
     if not may_change:
         if not updates.same(template, before):
-            told = internal.text("PodTemplateSpec", template)
-            yield fielderrors.written("spec.template", told, templates.IMMUTABLE)
+            stated = internal.text("PodTemplateSpec", template)
+            yield fielderrors.written("spec.template", stated, templates.IMMUTABLE)
         return
     pod, was = template.get("spec") or {}, dict(before.get("spec") or {})
     for member in _DIRECTIVES:
@@ -244,8 +244,8 @@ def _check_template(spec: Values, old: Values, may_change: bool) -> Iterator[Cau
     for kind in ("containers", "initContainers"):
         was[kind] = _with_resources(was.get(kind) or [], pod.get(kind) or [])
     if not updates.same(pod, was):
-        told = internal.text("PodSpec", pod)
-        yield fielderrors.written("spec.template.spec", told, templates.IMMUTABLE)
+        stated = internal.text("PodSpec", pod)
+        yield fielderrors.written("spec.template.spec", stated, templates.IMMUTABLE)
 
 
 def _with_nodes(old: Values | None, new: Values | None) -> Object | None:

@@ -27,8 +27,8 @@ class Leases(Plain):
         if seconds is not None and seconds <= 0:
             yield fe.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")
         if transitions is not None and transitions < 0:
-            told = "must be greater than or equal to 0"
-            yield fe.invalid("spec.leaseTransitions", transitions, told)
+            stated = "must be greater than or equal to 0"
+            yield fe.invalid("spec.leaseTransitions", transitions, stated)
 
 
 def _drop_coordination(obj: Object) -> None:

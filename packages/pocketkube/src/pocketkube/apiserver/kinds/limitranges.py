@@ -66,8 +66,8 @@ def _type(kind: str, place: str) -> Iterator[Cause]:
     wrong = naming.label_key(kind)
     if not wrong and "/" not in kind and kind not in _TYPES:
         wrong = ["must be a standard limit type or fully qualified"]
-    for told in wrong:
-        yield fe.invalid(place, kind, told)
+    for stated in wrong:
+        yield fe.invalid(place, kind, stated)
 
 
 def _names(limit: Limit, kind: str, place: str) -> Iterator[Cause]:
@@ -83,12 +83,12 @@ def _of_kind(limit: Limit, kind: str, place: str) -> Iterator[Cause]:
     if kind == "Pod":
         for member in ("default", "defaultRequest"):
             if limit.get(member):
-                told = "may not be specified when `type` is 'Pod'"
-                yield fe.forbidden(f"{place}.{member}", told)
+                stated = "may not be specified when `type` is 'Pod'"
+                yield fe.forbidden(f"{place}.{member}", stated)
     bounds = {**(limit.get("min") or {}), **(limit.get("max") or {})}
     if kind == "PersistentVolumeClaim" and "storage" not in bounds:
-        told = "either minimum or maximum storage value is required, but neither was provided"
-        yield fe.required(f"{place}.limits", told)
+        stated = "either minimum or maximum storage value is required, but neither was provided"
+        yield fe.required(f"{place}.limits", stated)
 
 
 def _amounts(limit: Limit, name: str, place: str) -> Iterator[Cause]:
@@ -97,15 +97,15 @@ def _amounts(limit: Limit, name: str, place: str) -> Iterator[Cause]:
         for member in _CHECKED
         if name in (limit.get(member) or ()) and not _is_ignored(limit, member)
     }
-    for low, high, blamed, shown, told in _ORDER:
+    for low, high, blamed, shown, stated in _ORDER:
         if low in given and high in given and given[low] > given[high]:
-            sentence = told.format(given[low], given[high])
+            sentence = stated.format(given[low], given[high])
             yield fe.invalid(f"{place}.{blamed}[{name}]", str(given[shown]), sentence)
     yield from _ratio(given, f"{place}.maxLimitRequestRatio[{name}]")
     request, default = given.get("defaultRequest"), given.get("default")
     if not resources.shareable(name) and request and default and request != default:
-        told = f"default value {default} must equal to defaultRequest value {request} in {name}"
-        yield fe.invalid(f"{place}.defaultRequest[{name}]", str(request), told)
+        stated = f"default value {default} must equal to defaultRequest value {request} in {name}"
+        yield fe.invalid(f"{place}.defaultRequest[{name}]", str(request), stated)
 
 
 def _is_ignored(limit: Limit, member: str) -> bool:
@@ -128,5 +128,5 @@ def _ratio(given: Mapping[str, Quantity], place: str) -> Iterator[Cause]:
         least, most, value = given["min"].milli(), given["max"].milli(), ratio.milli() / 1000
     bound = most / least if least else float("inf")
     if value > bound:
-        told = f"ratio {ratio} is greater than max/min = {bound:f}"
-        yield fe.invalid(place, str(ratio), told)
+        stated = f"ratio {ratio} is greater than max/min = {bound:f}"
+        yield fe.invalid(place, str(ratio), stated)

@@ -61,8 +61,8 @@ class Namespaces(Plain):
         else:
             wanted, when = TERMINATING, "not empty"
         if phase != wanted:
-            told = f"may only be '{wanted}' if `deletionTimestamp` is {when}"
-            found.append(fe.invalid("status.Phase", phase, told))
+            stated = f"may only be '{wanted}' if `deletionTimestamp` is {when}"
+            found.append(fe.invalid("status.Phase", phase, stated))
         return found
 
     def check_finalize(self, obj: Object, old: Object) -> Causes:

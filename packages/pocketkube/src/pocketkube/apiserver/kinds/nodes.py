@@ -53,13 +53,13 @@ class Nodes(Plain):
         spec, before = _spec(obj), _spec(old)
         yield from _taints(spec)
         if before.get("podCIDRs") and spec.get("podCIDRs") != before["podCIDRs"]:
-            told = 'node updates may not change podCIDR except from "" to valid'
-            yield fe.forbidden("spec.podCIDRs", told)
+            stated = 'node updates may not change podCIDR except from "" to valid'
+            yield fe.forbidden("spec.podCIDRs", stated)
         elif not before.get("podCIDRs"):
             yield from _pod_cidrs(spec.get("podCIDRs") or ())
         if before.get("providerID") and spec.get("providerID") != before["providerID"]:
-            told = 'node updates may not change providerID except from "" to valid'
-            yield fe.forbidden("spec.providerID", told)
+            stated = 'node updates may not change providerID except from "" to valid'
+            yield fe.forbidden("spec.providerID", stated)
 
     def check_status(self, obj: Object, old: Object) -> Causes:
         found = super().check_status(obj, old)
@@ -67,9 +67,9 @@ class Nodes(Plain):
         for index, address in enumerate(obj.get("status", {}).get("addresses") or ()):
             if address in seen:
                 members = {"Type": address.get("type", ""), "Address": address.get("address", "")}
-                told = f"Duplicate value: {fe.in_order(members)}"
+                stated = f"Duplicate value: {fe.in_order(members)}"
                 place = f"status.addresses[{index}]"
-                found.append(Cause(field=place, reason=DUPLICATE, message=told))
+                found.append(Cause(field=place, reason=DUPLICATE, message=stated))
             seen.append(address)
         return found
 
@@ -105,8 +105,8 @@ def _repeated(place: str, taint: Mapping[str, Any]) -> Cause:
         "TimeAdded": taint.get("timeAdded"),
     }
     shown = fe.in_order(members)
-    told = f"Duplicate value: {shown}: taints must be unique by key and effect pair"
-    return Cause(field=place, reason=DUPLICATE, message=told)
+    stated = f"Duplicate value: {shown}: taints must be unique by key and effect pair"
+    return Cause(field=place, reason=DUPLICATE, message=stated)
 
 
 def _pod_cidrs(cidrs: Any) -> Iterator[Cause]:
@@ -117,8 +117,8 @@ def _pod_cidrs(cidrs: Any) -> Iterator[Cause]:
         except ValueError:
             families.append(0)
         if not families[-1]:
-            told = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-            yield fe.invalid(f"spec.podCIDRs[{index}]", text, told)
+            stated = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+            yield fe.invalid(f"spec.podCIDRs[{index}]", text, stated)
     if len(families) > 1 and 0 not in families and sorted(families) != [4, 6]:
-        told = "may specify no more than one CIDR for each IP family"
-        yield fe.invalid("spec.podCIDRs", list(cidrs), told)
+        stated = "may specify no more than one CIDR for each IP family"
+        yield fe.invalid("spec.podCIDRs", list(cidrs), stated)

@@ -82,13 +82,13 @@ def finalizer(name: str, field: str) -> Iterator[Cause]:
 def _name(meta: Meta, rule: names.NameRule) -> Iterator[Cause]:
     generated, name = meta.get("generateName", ""), meta.get("name", "")
     if generated:
-        for told in rule(generated, beginning=True):
-            yield fe.invalid("metadata.generateName", generated, told)
+        for stated in rule(generated, beginning=True):
+            yield fe.invalid("metadata.generateName", generated, stated)
     if not name:
         yield fe.required("metadata.name", "name or generateName is required")
     else:
-        for told in rule(name):
-            yield fe.invalid("metadata.name", name, told)
+        for stated in rule(name):
+            yield fe.invalid("metadata.name", name, stated)
 
 
 def _namespace(meta: Meta, *, namespaced: bool) -> Iterator[Cause]:
@@ -96,8 +96,8 @@ def _namespace(meta: Meta, *, namespaced: bool) -> Iterator[Cause]:
     if namespaced and not namespace:
         yield fe.required("metadata.namespace")
     elif namespaced:
-        for told in names.label(namespace):
-            yield fe.invalid("metadata.namespace", namespace, told)
+        for stated in names.label(namespace):
+            yield fe.invalid("metadata.namespace", namespace, stated)
     elif namespace:
         yield fe.forbidden("metadata.namespace", "not allowed on this type")
 
@@ -125,8 +125,8 @@ def _owners(owners: Sequence[Meta]) -> Iterator[Cause]:
             continue
         this = f"{owner.get('kind', '')}/{owner.get('name', '')}"
         if controller:
-            told = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {this}'
-            yield _ordered(place, [_complete(each) for each in owners], told)
+            stated = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {this}'
+            yield _ordered(place, [_complete(each) for each in owners], stated)
         controller = controller or this
 
 
@@ -138,8 +138,8 @@ def _owner(owner: Meta, place: str) -> Iterator[Cause]:
         if not owner.get(member):
             yield fe.invalid(f"{place}.{member}", "", "must not be empty")
     if (version, owner.get("kind")) == ("v1", "Event"):
-        told = "/v1, Kind=Event is disallowed from being an owner"
-        yield _ordered(place, _complete(owner), told)
+        stated = "/v1, Kind=Event is disallowed from being an owner"
+        yield _ordered(place, _complete(owner), stated)
 
 
 def _complete(owner: Meta) -> Meta:
@@ -149,8 +149,8 @@ def _complete(owner: Meta) -> Meta:
     return {member: found[member] for member in order if member in found}
 
 
-def _ordered(place: str, value: Any, told: str) -> Cause:
-    return fe.unshown(place, f"{fe.in_order(value)}: {told}")
+def _ordered(place: str, value: Any, stated: str) -> Cause:
+    return fe.unshown(place, f"{fe.in_order(value)}: {stated}")
 
 
 def _finalizers(finalizers: Sequence[str], *, qualified: bool) -> Iterator[Cause]:
@@ -158,23 +158,23 @@ def _finalizers(finalizers: Sequence[str], *, qualified: bool) -> Iterator[Cause
     for each in finalizers:
         yield from naming.named(place, each, naming.label_key)
     if ORPHAN in finalizers and FOREGROUND in finalizers:
-        told = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
-        yield fe.invalid(place, list(finalizers), told)
+        stated = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
+        yield fe.invalid(place, list(finalizers), stated)
     for index, each in enumerate(finalizers) if qualified else ():
         yield from _qualified(each, f"{place}[{index}]")
 
 
 def _qualified(finalizer: str, field: str) -> Iterator[Cause]:
     if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-        told = "name is neither a standard finalizer name nor is it fully qualified"
-        yield fe.invalid(field, finalizer, told)
+        stated = "name is neither a standard finalizer name nor is it fully qualified"
+        yield fe.invalid(field, finalizer, stated)
 
 
 def plain_finalizers(finalizers: Iterable[str]) -> list[str]:
     """What to tell about finalizers of a custom kind that have no domain."""
-    told = "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
+    stated = "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
     return [
-        f"metadata.finalizers: {fe.quote(each)}: {told}"
+        f"metadata.finalizers: {fe.quote(each)}: {stated}"
         for each in sorted(set(finalizers))
         if "/" not in each and each not in _STANDARD_FINALIZERS
     ]
@@ -184,5 +184,5 @@ def _no_new_finalizers(meta: Meta, old: Meta) -> Iterator[Cause]:
     new = sorted(set(meta.get("finalizers") or ()) - set(old.get("finalizers") or ()))
     if new:
         listed = ", ".join(fe.quote(each) for each in new)
-        told = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
-        yield fe.forbidden("metadata.finalizers", told)
+        stated = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
+        yield fe.forbidden("metadata.finalizers", stated)

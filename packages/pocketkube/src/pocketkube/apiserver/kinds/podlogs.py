@@ -85,17 +85,17 @@ def _chosen(pod: Values, container: str) -> str:
         return container
     ordinary = list(pod["spec"].get("containers") or ())
     if len(ordinary) != 1:
-        told = (
+        stated = (
             f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]"
         )
-        raise refusal.bad_request(told)
+        raise refusal.bad_request(stated)
     return str(ordinary[0].get("name", ""))
 
 
 def _begun(pod: Values, container: str, *, previous: bool) -> str:
     """When the container began."""
     name, status = pod["metadata"]["name"], pod.get("status") or {}
-    told = f'container "{container}" in pod "{name}"'
+    stated = f'container "{container}" in pod "{name}"'
     found = next(
         (
             one
@@ -106,12 +106,12 @@ def _begun(pod: Values, container: str, *, previous: bool) -> str:
         None,
     )
     if found is None:
-        raise refusal.bad_request(f"{told} is not available")
+        raise refusal.bad_request(f"{stated} is not available")
     state = found.get("lastState" if previous else "state") or {}
     ran = state.get("running") or state.get("terminated")
     if ran is None and previous:
-        raise refusal.bad_request(f"previous terminated {told} not found")
+        raise refusal.bad_request(f"previous terminated {stated} not found")
     if ran is None:
         reason = (state.get("waiting") or {}).get("reason") or "ContainerCreating"
-        raise refusal.bad_request(f"{told} is waiting to start: {reason}")
+        raise refusal.bad_request(f"{stated} is waiting to start: {reason}")
     return str(ran.get("startedAt") or "")

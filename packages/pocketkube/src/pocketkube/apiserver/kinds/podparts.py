@@ -66,13 +66,13 @@ def _unbound(name: str, why: str) -> refusal.Refused:
 
 
 def _check_identity(meta: Values, asked: Values) -> None:
-    for member, told in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+    for member, stated in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         wanted, found = asked.get(member), meta.get(member, "")
         if wanted and wanted != found:
             key = f"/registry/pods/{meta.get('namespace', '')}/{meta['name']}"
             why = (
                 f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
-                f"Precondition failed: {told} in precondition: {wanted}, {told} in object meta: {found}"
+                f"Precondition failed: {stated} in precondition: {wanted}, {stated} in object meta: {found}"
             )
             raise refusal.conflict("pods", "", meta["name"], why)
 
@@ -131,12 +131,12 @@ def check_debugging(pod: Object, old: Object) -> Iterator[Cause]:
     now = {one.get("name", ""): one for one in pod["spec"].get("ephemeralContainers") or ()}
     for one in old["spec"].get("ephemeralContainers") or ():
         name = one.get("name", "")
-        told = f"existing ephemeral containers {quote(name)} may not be"
+        stated = f"existing ephemeral containers {quote(name)} may not be"
         if name not in now:
-            yield fielderrors.forbidden(field, f"{told} removed\n")
+            yield fielderrors.forbidden(field, f"{stated} removed\n")
         elif not updates.same(now[name], one):
             changes = internal.difference("EphemeralContainer", one, now[name])
-            yield fielderrors.forbidden(field, f"{told} changed\n{changes}")
+            yield fielderrors.forbidden(field, f"{stated} changed\n{changes}")
 
 
 def check_resize(pod: Object, old: Object) -> Iterator[Cause]:

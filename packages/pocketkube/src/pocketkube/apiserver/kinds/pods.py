@@ -89,8 +89,8 @@ class Pods(Plain):
 
     def warnings(self, obj: Object) -> list[str]:
         name = obj["metadata"].get("name", "")
-        told = list(warnings.about_name(name, "the Pod's hostname"))
-        return told + list(warnings.about("spec", obj["spec"]))
+        stated = list(warnings.about_name(name, "the Pod's hostname"))
+        return stated + list(warnings.about("spec", obj["spec"]))
 
     def warnings_of_change(self, obj: Object, old: Object) -> list[str]:
         del obj, old

@@ -105,8 +105,8 @@ def _param_kind(given: Spec, place: str) -> Iterator[Cause]:
     if not version:
         yield fe.required(f"{place}.apiVersion")
     elif version.count("/") > 1:
-        told = f"unexpected GroupVersion string: {version}"
-        yield fe.invalid(f"{place}.apiVersion", version, told)
+        stated = f"unexpected GroupVersion string: {version}"
+        yield fe.invalid(f"{place}.apiVersion", version, stated)
     else:
         group, _, short = version.rpartition("/")
         yield from _joined(f"{place}.apiVersion", group, names.subdomain(group) if group else [])
@@ -165,11 +165,11 @@ def _validation(given: Spec, place: str, known: Sequence[str]) -> Iterator[Cause
         yield fe.required(f"{place}.expression", "expression is not specified")
     else:
         yield from admissionrules.expression(f"{place}.expression", text, known, "bool")
-    told = given.get("messageExpression") or ""
-    if told and not told.strip():
-        yield fe.invalid(f"{place}.messageExpression", told, "must be non-empty if specified")
-    elif told:
-        yield from admissionrules.expression(f"{place}.messageExpression", told, known, "string")
+    stated = given.get("messageExpression") or ""
+    if stated and not stated.strip():
+        yield fe.invalid(f"{place}.messageExpression", stated, "must be non-empty if specified")
+    elif stated:
+        yield from admissionrules.expression(f"{place}.messageExpression", stated, known, "string")
     if message and not message.strip():
         yield fe.invalid(f"{place}.message", message, "must be non-empty if specified")
     elif re.search(r"[\n\r]", message.strip()):
@@ -219,10 +219,10 @@ def _actions(given: list[str], place: str) -> Iterator[Cause]:
         if action in given[:index]:
             yield fe.duplicate(f"{place}[{index}]", action)
     if "Deny" in given and "Warn" in given:
-        told = (
+        stated = (
             "must not contain both Deny and Warn (repeating the same validation failure information "
             "in the API response and headers serves no purpose)"
         )
-        yield fe.invalid(place, given, told)
+        yield fe.invalid(place, given, stated)
     if not given:
         yield fe.required(place, "at least one validation action is required")

@@ -31,8 +31,8 @@ class PriorityClasses(Plain):
         if name.startswith("system-"):
             yield from _system(name, value, is_default=bool(obj.get("globalDefault")))
         elif value > _HIGHEST:
-            told = f"maximum allowed value of a user defined priority is {_HIGHEST}"
-            yield fe.forbidden("value", told)
+            stated = f"maximum allowed value of a user defined priority is {_HIGHEST}"
+            yield fe.forbidden("value", stated)
         policy = obj.get("preemptionPolicy")
         if policy == "":
             yield fe.required("preemptionPolicy")
@@ -48,12 +48,12 @@ class PriorityClasses(Plain):
 
 def _system(name: str, value: int, *, is_default: bool) -> Iterator[Cause]:
     if name not in SYSTEM:
-        told = f"{name} is not a known system priority class"
+        stated = f"{name} is not a known system priority class"
     elif value != SYSTEM[name]:
-        told = f"value of {name} PriorityClass must be {SYSTEM[name]}"
+        stated = f"value of {name} PriorityClass must be {SYSTEM[name]}"
     elif is_default:
-        told = f"globalDefault of {name} PriorityClass must be false"
+        stated = f"globalDefault of {name} PriorityClass must be false"
     else:
         return
     reserved = "priority class names with 'system-' prefix are reserved for system use only"
-    yield fe.forbidden("metadata.name", f"{reserved}. error: {told}")
+    yield fe.forbidden("metadata.name", f"{reserved}. error: {stated}")

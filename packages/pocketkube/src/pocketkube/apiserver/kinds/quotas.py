@@ -58,8 +58,8 @@ class ResourceQuotas(Plain):
 def _amounts(given: Mapping[str, str] | None, place: str) -> Iterator[Cause]:
     for name, text in (given or {}).items():
         field = f"{place}[{name}]"
-        for told in resources.resource_name(name):
-            yield fe.invalid(field, name, told)
+        for stated in resources.resource_name(name):
+            yield fe.invalid(field, name, stated)
         if "/" not in name and not _is_countable(name):
             yield fe.invalid(field, name, "must be a standard resource for quota")
         yield from resources.check_amount(field, name, text)
@@ -118,15 +118,15 @@ def _selector(spec: Mapping[str, Any]) -> Iterator[Cause]:
 def _values(operator: str, values: list[str], place: str) -> Iterator[Cause]:
     if operator in ("In", "NotIn"):
         if not values:
-            told = (
+            stated = (
                 "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
             )
-            yield fe.required(f"{place}.values", told)
+            yield fe.required(f"{place}.values", stated)
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            told = (
+            stated = (
                 "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
             )
-            yield fe.invalid(f"{place}.values", values, told)
+            yield fe.invalid(f"{place}.values", values, stated)
     else:
         yield fe.invalid(f"{place}.operator", operator, "not a valid selector operator")

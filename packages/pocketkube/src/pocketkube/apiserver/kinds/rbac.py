@@ -30,8 +30,8 @@ class Roles(Plain):
             aggregation.get("clusterRoleSelectors"),
         )
         if not selectors:
-            told = "at least one clusterRoleSelector required if aggregationRule is non-nil"
-            yield fe.required(place, told)
+            stated = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+            yield fe.required(place, stated)
         for index, selector in enumerate(selectors or ()):
             yield from naming.selector(f"{place}[{index}]", selector)
 
@@ -41,11 +41,11 @@ class Roles(Plain):
         paths = rule.get("nonResourceURLs")
         if paths:
             if self.kind == "Role":
-                told = "namespaced rules cannot apply to non-resource URLs"
-                yield fe.invalid(f"{place}.nonResourceURLs", paths, told)
+                stated = "namespaced rules cannot apply to non-resource URLs"
+                yield fe.invalid(f"{place}.nonResourceURLs", paths, stated)
             if any(rule.get(member) for member in ("apiGroups", "resources", "resourceNames")):
-                told = "rules cannot apply to both regular resources and non-resource URLs"
-                yield fe.invalid(f"{place}.nonResourceURLs", paths, told)
+                stated = "rules cannot apply to both regular resources and non-resource URLs"
+                yield fe.invalid(f"{place}.nonResourceURLs", paths, stated)
             return
         for member, what in (("apiGroups", "api group"), ("resources", "resource")):
             if not rule.get(member):

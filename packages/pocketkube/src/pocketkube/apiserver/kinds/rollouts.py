@@ -28,8 +28,8 @@ def check_deployment(field: str, strategy: Values) -> Iterator[Cause]:
             yield fielderrors.invalid(f"{where}.maxUnavailable", missing, said)
         yield from check_whole(f"{where}.maxUnavailable", missing)
     else:
-        told = internal.text("DeploymentStrategy", strategy)
-        yield _unknown(field, told, "Recreate", "RollingUpdate")
+        stated = internal.text("DeploymentStrategy", strategy)
+        yield _unknown(field, stated, "Recreate", "RollingUpdate")
 
 
 def check_daemons(field: str, strategy: Values) -> Iterator[Cause]:
@@ -48,8 +48,8 @@ def check_daemons(field: str, strategy: Values) -> Iterator[Cause]:
             said = "cannot be 0 when maxSurge is 0"
             yield fielderrors.required(f"{where}.maxUnavailable", said)
     elif kind != "OnDelete":
-        told = internal.text("DaemonSetUpdateStrategy", strategy)
-        yield _unknown(field, told, "RollingUpdate", "OnDelete")
+        stated = internal.text("DaemonSetUpdateStrategy", strategy)
+        yield _unknown(field, stated, "RollingUpdate", "OnDelete")
 
 
 def _shares(rolling: Values | None) -> tuple[int | str, int | str]:
@@ -78,7 +78,7 @@ def _size(share: int | str) -> int:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else 0
 
 
-def _unknown(field: str, told: str, *known: str) -> Cause:
+def _unknown(field: str, stated: str, *known: str) -> Cause:
     allowed = ", ".join(f'"{kind}"' for kind in known)
-    message = f"Unsupported value: {told}: supported values: {allowed}"
+    message = f"Unsupported value: {stated}: supported values: {allowed}"
     return Cause(field=field, reason=NOT_SUPPORTED, message=message)

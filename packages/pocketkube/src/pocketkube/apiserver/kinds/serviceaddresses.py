@@ -120,8 +120,8 @@ def _address(spec: Spec, before: Spec, taken: Taken, rng: random.Random) -> Iter
         _headless(spec)
         return
     if spec.get("ipFamilyPolicy") == "RequireDualStack":
-        told = "this cluster is not configured for dual-stack services"
-        yield fe.invalid("spec.ipFamilyPolicy", "RequireDualStack", told)
+        stated = "this cluster is not configured for dual-stack services"
+        yield fe.invalid("spec.ipFamilyPolicy", "RequireDualStack", stated)
         return
     if asked and not before.get("clusterIPs"):
         yield from _refused(asked, taken)
@@ -144,8 +144,8 @@ def _refused(asked: str, taken: Taken) -> Iterator[Cause]:
     try:
         address = ipaddress.ip_address(asked)
     except ValueError:
-        told = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-        yield fe.invalid("spec.clusterIPs[0]", asked, told)
+        stated = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+        yield fe.invalid("spec.clusterIPs[0]", asked, stated)
         return
     why = ""
     if address not in NETWORK:
@@ -153,8 +153,8 @@ def _refused(asked: str, taken: Taken) -> Iterator[Cause]:
     elif asked in taken.addresses:
         why = "provided IP is already allocated"
     if why:
-        told = f"failed to allocate IP {asked}: {why}"
-        yield fe.invalid("spec.clusterIPs", [asked], told)
+        stated = f"failed to allocate IP {asked}: {why}"
+        yield fe.invalid("spec.clusterIPs", [asked], stated)
 
 
 def _free_address(taken: Taken, rng: random.Random) -> str:
@@ -182,10 +182,10 @@ def _node_ports(spec: Spec, before: Spec, taken: Taken, rng: random.Random) -> I
         elif (protocol, asked) in held:
             continue
         elif asked not in PORTS:
-            told = (
+            stated = (
                 "provided port is not in the valid range. The range of valid ports is 30000-32767"
             )
-            yield fe.invalid(place, asked, told)
+            yield fe.invalid(place, asked, stated)
         elif (protocol, asked) in used:
             yield fe.invalid(place, asked, "provided port is already allocated")
         used.add((protocol, asked))

@@ -58,8 +58,8 @@ class Services(Plain):
         place = "status.loadBalancer.ingress"
         given = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
         if given and obj["spec"].get("type") != "LoadBalancer":
-            told = "may only be used when `spec.type` is 'LoadBalancer'"
-            return [*found, fe.forbidden(place, told)]
+            stated = "may only be used when `spec.type` is 'LoadBalancer'"
+            return [*found, fe.forbidden(place, stated)]
         for index, ingress in enumerate(given):
             found += _ingress(ingress, f"{place}[{index}]")
         return found
@@ -120,8 +120,8 @@ def _by_type(spec: Mapping[str, Any]) -> Iterator[Cause]:
     if not spec.get("ports") and kind != "ExternalName" and not is_headless(spec):
         yield fe.required("spec.ports")
     if kind in ("LoadBalancer", "NodePort") and is_headless(spec):
-        told = f"may not be set to 'None' for {kind} services"
-        yield fe.invalid("spec.clusterIPs[0]", HEADLESS, told)
+        stated = f"may not be set to 'None' for {kind} services"
+        yield fe.invalid("spec.clusterIPs[0]", HEADLESS, stated)
     if kind != "ExternalName":
         return
     for member in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
@@ -150,14 +150,14 @@ def _ports(spec: Mapping[str, Any]) -> Iterator[Cause]:
 
 def _port(port: Mapping[str, Any], place: str) -> Iterator[Cause]:
     number = port.get("port", 0)
-    for told in naming.port_number(number):
-        yield fe.invalid(f"{place}.port", number, told)
+    for stated in naming.port_number(number):
+        yield fe.invalid(f"{place}.port", number, stated)
     if port.get("protocol") not in _PROTOCOLS:
         yield fe.not_supported(f"{place}.protocol", port.get("protocol", ""), _PROTOCOLS)
     target = port.get("targetPort", 0)
     wrong = naming.port_name(target) if isinstance(target, str) else naming.port_number(target)
-    for told in wrong:
-        yield fe.invalid(f"{place}.targetPort", target, told)
+    for stated in wrong:
+        yield fe.invalid(f"{place}.targetPort", target, stated)
     if "appProtocol" in port:
         yield from naming.named(f"{place}.appProtocol", port["appProtocol"], naming.label_key)
 
@@ -166,8 +166,8 @@ def _port_clashes(spec: Mapping[str, Any]) -> Iterator[Cause]:
     ports: Sequence[Mapping[str, Any]] = spec.get("ports") or ()
     for index, port in enumerate(ports):
         if port.get("nodePort") and spec.get("type") == "ClusterIP":
-            told = "may not be used when `type` is 'ClusterIP'"
-            yield fe.forbidden(f"spec.ports[{index}].nodePort", told)
+            stated = "may not be used when `type` is 'ClusterIP'"
+            yield fe.forbidden(f"spec.ports[{index}].nodePort", stated)
     taken: set[tuple[str, Any, Any]] = set()
     for member in ("nodePort", "port"):
         for index, port in enumerate(ports):
@@ -188,8 +188,8 @@ def _same_port(index: int, port: Mapping[str, Any]) -> Cause:
         "TargetPort": 0,
         "NodePort": 0,
     }
-    told = f"Duplicate value: {fe.in_order(members)}"
-    return Cause(field=f"spec.ports[{index}]", reason=fe.DUPLICATE, message=told)
+    stated = f"Duplicate value: {fe.in_order(members)}"
+    return Cause(field=f"spec.ports[{index}]", reason=fe.DUPLICATE, message=stated)
 
 
 def _affinity(spec: Mapping[str, Any]) -> Iterator[Cause]:
@@ -206,12 +206,12 @@ def _affinity(spec: Mapping[str, Any]) -> Iterator[Cause]:
 
 def _policies(spec: Mapping[str, Any]) -> Iterator[Cause]:
     if "allocateLoadBalancerNodePorts" in spec and spec.get("type") != "LoadBalancer":
-        told = "may only be used when `type` is 'LoadBalancer'"
-        yield fe.forbidden("spec.allocateLoadBalancerNodePorts", told)
+        stated = "may only be used when `type` is 'LoadBalancer'"
+        yield fe.forbidden("spec.allocateLoadBalancerNodePorts", stated)
     outside = spec.get("externalTrafficPolicy") or ""
     if outside and not is_external(spec):
-        told = "may only be set for externally-accessible services"
-        yield fe.invalid("spec.externalTrafficPolicy", outside, told)
+        stated = "may only be set for externally-accessible services"
+        yield fe.invalid("spec.externalTrafficPolicy", outside, stated)
     elif is_external(spec) and outside not in _POLICIES:
         yield fe.not_supported("spec.externalTrafficPolicy", outside, _POLICIES)
     inside = spec.get("internalTrafficPolicy")

@@ -58,8 +58,8 @@ class StatefulSets(Workload):
         yield from _check_stateful(spec, fresh=False)
         fixed = ({*spec} | {*before}) - {*_CHANGEABLE}
         if any(not updates.same(spec.get(member), before.get(member)) for member in fixed):
-            told = ", ".join(f"'{member}'" for member in _CHANGEABLE[:-1])
-            said = f"updates to statefulset spec for fields other than {told} and 'minReadySeconds' are forbidden"
+            stated = ", ".join(f"'{member}'" for member in _CHANGEABLE[:-1])
+            said = f"updates to statefulset spec for fields other than {stated} and 'minReadySeconds' are forbidden"
             yield fielderrors.forbidden("spec", said)
 
     def check_status(self, obj: Object, old: Object) -> Causes:
@@ -177,15 +177,15 @@ def _check_strategy(field: str, strategy: Object) -> Iterator[Cause]:
     kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
     if kind == "OnDelete":
         if rolling is not None:
-            told = internal.text("RollingUpdateStatefulSetStrategy", rolling)
+            stated = internal.text("RollingUpdateStatefulSetStrategy", rolling)
             said = "only allowed for updateStrategy 'RollingUpdate'"
-            yield fielderrors.written(f"{field}.rollingUpdate", told, said)
+            yield fielderrors.written(f"{field}.rollingUpdate", stated, said)
     elif kind == "RollingUpdate":
         where = f"{field}.rollingUpdate"
         yield from handlers.not_negative(f"{where}.partition", (rolling or {}).get("partition"))
     else:
-        told = internal.text("StatefulSetUpdateStrategy", strategy)
-        yield fielderrors.written(field, told, "must be 'RollingUpdate' or 'OnDelete'")
+        stated = internal.text("StatefulSetUpdateStrategy", strategy)
+        yield fielderrors.written(field, stated, "must be 'RollingUpdate' or 'OnDelete'")
 
 
 def _check_numbered_pods(spec: Object) -> Iterator[Cause]:
@@ -194,9 +194,9 @@ def _check_numbered_pods(spec: Object) -> Iterator[Cause]:
     yield from templates.check_selector("spec.selector", given, "statefulset")
     chosen = templates.selector(given)
     if chosen is None:
-        told = internal.selector(given)
+        stated = internal.selector(given)
         yield Cause(
-            field="spec.selector", reason=fielderrors.INVALID, message=f"Invalid value: {told}"
+            field="spec.selector", reason=fielderrors.INVALID, message=f"Invalid value: {stated}"
         )
     else:
         yield from templates.check_match("spec.template", chosen, template)

@@ -43,8 +43,8 @@ class Workload(Plain):
 
     def warnings(self, obj: Object) -> list[str]:
         name = obj["metadata"].get("name", "")
-        told = warnings.about_name(name, "Pod names and hostnames") if self.names_pods else ()
-        return [*told, *_odd(self.template, obj)]
+        stated = warnings.about_name(name, "Pod names and hostnames") if self.names_pods else ()
+        return [*stated, *_odd(self.template, obj)]
 
     def warnings_of_change(self, obj: Object, old: Object) -> list[str]:
         changed = obj["metadata"].get("generation") != old["metadata"].get("generation")
@@ -94,25 +94,25 @@ def check(field: str, template: Values) -> Iterator[Cause]:
         yield fielderrors.forbidden(f"{field}.spec.ephemeralContainers", said)
 
 
-def check_lasting(field: str, template: Values, told: str) -> Iterator[Cause]:
-    """What is wrong with a template whose pods are to run for ever; `told` is the kind that a server names."""
+def check_lasting(field: str, template: Values, stated: str) -> Iterator[Cause]:
+    """What is wrong with a template whose pods are to run for ever; `stated` is the kind that a server names."""
     spec = template.get("spec") or {}
     policy = spec.get("restartPolicy", "")
     if policy != "Always":
         yield fielderrors.not_supported(f"{field}.spec.restartPolicy", policy, ("Always",))
     if spec.get("activeDeadlineSeconds") is not None:
-        said = f"activeDeadlineSeconds in {told} is not Supported"
+        said = f"activeDeadlineSeconds in {stated} is not Supported"
         yield fielderrors.forbidden(f"{field}.spec.activeDeadlineSeconds", said)
 
 
-def check_selector(field: str, given: Values | None, told: str) -> Iterator[Cause]:
-    """A selector that must be there and select something; `told` is the kind that a server names."""
+def check_selector(field: str, given: Values | None, stated: str) -> Iterator[Cause]:
+    """A selector that must be there and select something; `stated` is the kind that a server names."""
     if given is None:
         yield fielderrors.required(field)
         return
     yield from naming.selector(field, given)
     if not given.get("matchLabels") and not given.get("matchExpressions"):
-        said = f"empty selector is invalid for {told}"
+        said = f"empty selector is invalid for {stated}"
         yield fielderrors.written(field, internal.selector(given), said)
 
 
@@ -148,8 +148,8 @@ def selector(given: Values | None) -> selectors.Selector | None:
 def check_fixed_selector(spec: Values, old: Values) -> Iterator[Cause]:
     """A selector is chosen once."""
     if spec.get("selector") != old.get("selector"):
-        told = internal.selector(spec.get("selector"))
-        yield fielderrors.written("spec.selector", told, IMMUTABLE)
+        stated = internal.selector(spec.get("selector"))
+        yield fielderrors.written("spec.selector", stated, IMMUTABLE)
 
 
 def check_counts(

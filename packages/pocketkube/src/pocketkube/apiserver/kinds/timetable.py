@@ -60,8 +60,8 @@ def _check(schedule: str) -> None:
         return
     fields = schedule.split()
     if len(fields) != len(_FIELDS):
-        told = " ".join(fields)
-        raise _Wrong(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{told}]")
+        stated = " ".join(fields)
+        raise _Wrong(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{stated}]")
     for field, bounds in zip(fields, _FIELDS, strict=True):
         for part in filter(None, field.split(",")):
             _check_range(part, bounds)
@@ -75,8 +75,10 @@ def _check_descriptor(text: str) -> None:
     try:
         duration.parse(text.removeprefix("@every "))
     except ValueError:
-        told = text.removeprefix("@every ")
-        raise _Wrong(f'failed to parse duration {text}: time: invalid duration "{told}"') from None
+        stated = text.removeprefix("@every ")
+        raise _Wrong(
+            f'failed to parse duration {text}: time: invalid duration "{stated}"'
+        ) from None
 
 
 def _check_range(text: str, bounds: _Bounds) -> None:

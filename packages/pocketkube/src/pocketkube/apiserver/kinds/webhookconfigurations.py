@@ -56,8 +56,8 @@ def _name(name: str, place: str) -> Iterator[Cause]:
     if wrong:
         yield fe.invalid(place, name, ",".join(wrong))
     elif name.count(".") < 2:
-        told = "should be a domain with at least three segments separated by dots"
-        yield fe.invalid(place, name, told)
+        stated = "should be a domain with at least three segments separated by dots"
+        yield fe.invalid(place, name, stated)
 
 
 def _hook(hook: Mapping[str, Any], place: str) -> Iterator[Cause]:
@@ -68,13 +68,13 @@ def _hook(hook: Mapping[str, Any], place: str) -> Iterator[Cause]:
     yield from admissionrules.matching(hook, place)
     effects = hook.get("sideEffects")
     if effects is None:
-        told = f"must specify one of {', '.join(_SIDE_EFFECTS)}"
-        yield fe.required(f"{place}.sideEffects", told)
+        stated = f"must specify one of {', '.join(_SIDE_EFFECTS)}"
+        yield fe.required(f"{place}.sideEffects", stated)
     yield from admissionrules.one_of(f"{place}.sideEffects", effects, _SIDE_EFFECTS)
     seconds = hook.get("timeoutSeconds", 10)
     if not 1 <= seconds <= 30:
-        told = "the timeout value must be between 1 and 30 seconds"
-        yield fe.invalid(f"{place}.timeoutSeconds", seconds, told)
+        stated = "the timeout value must be between 1 and 30 seconds"
+        yield fe.invalid(f"{place}.timeoutSeconds", seconds, stated)
     yield from admissionrules.one_of(
         f"{place}.reinvocationPolicy", hook.get("reinvocationPolicy"), _REINVOCATIONS
     )
@@ -94,8 +94,8 @@ def _versions(given: Sequence[str], place: str) -> Iterator[Cause]:
         else:
             yield from naming.named(f"{place}[{index}]", version, naming.dns_1035)
     if not set(given) & set(_VERSIONS):
-        told = f"must include at least one of {', '.join(_VERSIONS)}"
-        yield fe.invalid(place, list(given), told)
+        stated = f"must include at least one of {', '.join(_VERSIONS)}"
+        yield fe.invalid(place, list(given), stated)
 
 
 def _client(client: Mapping[str, Any], place: str) -> Iterator[Cause]:
@@ -116,8 +116,8 @@ def _url(url: str, place: str) -> Iterator[Cause]:
         return
     user, _, host = parts.netloc.rpartition("@")
     if parts.scheme != "https":
-        told = f"'https' is the only allowed URL scheme{_FORM}"
-        yield fe.invalid(place, parts.scheme, told)
+        stated = f"'https' is the only allowed URL scheme{_FORM}"
+        yield fe.invalid(place, parts.scheme, stated)
     if not host:
         yield fe.invalid(place, "", f"host must be specified{_FORM}")
     if user:
@@ -151,5 +151,5 @@ def _path(path: str, place: str) -> Iterator[Cause]:
         if not step:
             yield fe.invalid(place, path, f"segment[{index}] may not be empty")
             continue
-        for told in names.subdomain(step):
-            yield fe.invalid(place, path, f"segment[{index}]: {told}")
+        for stated in names.subdomain(step):
+            yield fe.invalid(place, path, f"segment[{index}]: {stated}")

@@ -145,8 +145,8 @@ def _check_pods(spec: Object) -> Iterator[Cause]:
     yield from templates.check_selector("spec.selector", given, "deployment")
     chosen = templates.selector(given)
     if chosen is None:
-        told = internal.selector(given)
-        yield fielderrors.written("spec.selector", told, "invalid label selector")
+        stated = internal.selector(given)
+        yield fielderrors.written("spec.selector", stated, "invalid label selector")
         return
     yield from templates.check_match("spec.template", chosen, template)
     yield from templates.check("spec.template", template)

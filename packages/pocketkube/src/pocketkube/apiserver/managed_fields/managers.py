@@ -159,8 +159,8 @@ def _decoded(entry: JSON) -> tuple[Manager, Entry]:
     if texts.get("fieldsType") != _FORMAT:
         raise MalformedManagers(f"invalid fieldsType {texts.get('fieldsType', '')!r}")
     name, subresource = texts.get("manager", ""), texts.get("subresource", "")
-    told = "" if operation == Operation.APPLY else version
-    manager = Manager(name, Operation(operation), told, subresource)
+    stated = "" if operation == Operation.APPLY else version
+    manager = Manager(name, Operation(operation), stated, subresource)
     try:
         fields = fieldsets.from_json(entry.get("fieldsV1") or {})
     except fieldsets.MalformedFields as error:

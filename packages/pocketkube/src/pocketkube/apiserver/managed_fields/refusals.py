@@ -38,11 +38,11 @@ class ApplyConflict(Exception):
     """Others own some of the fields with other values (409, reason Conflict); causes stand manager by manager."""
 
     def __init__(self, causes: tuple[Cause, ...]) -> None:
-        super().__init__(_told(causes))
+        super().__init__(_reported(causes))
         self.causes = causes
 
 
-def _told(causes: tuple[Cause, ...]) -> str:
+def _reported(causes: tuple[Cause, ...]) -> str:
     if len(causes) == 1:
         return f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
     lines: list[str] = []

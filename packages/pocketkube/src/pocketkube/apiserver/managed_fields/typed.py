@@ -145,8 +145,8 @@ def check(shape: Shape, node: Node, value: JSON) -> None:
     """
     found = list(_problems(shape, node, value, ()))
     if found:
-        told = found[0] if len(found) == 1 else "\n  ".join(("errors:", *found))
-        raise listitems.Unmergeable(told)
+        stated = found[0] if len(found) == 1 else "\n  ".join(("errors:", *found))
+        raise listitems.Unmergeable(stated)
 
 
 def fits(shape: Shape, node: Node, value: JSON) -> bool:
@@ -161,14 +161,14 @@ def _problems(shape: Shape, node: Node, value: JSON, path: Path) -> Iterator[str
         if isinstance(value, dict):
             yield from _in_map(shape, node, value, path)
         else:
-            yield _told(path, f"expected map, got &{{{gotext.printed(value)}}}")
+            yield _reported(path, f"expected map, got &{{{gotext.printed(value)}}}")
     elif shape.form == "list":
         if isinstance(value, list):
             yield from _in_list(shape, node, value, path)
         else:
-            yield _told(path, f"expected list, got &{{{gotext.printed(value)}}}")
+            yield _reported(path, f"expected list, got &{{{gotext.printed(value)}}}")
     elif wrong := _SCALARS[shape.form](value):
-        yield _told(path, wrong)
+        yield _reported(path, wrong)
 
 
 def _in_map(shape: Shape, node: Node, value: dict[str, JSON], path: Path) -> Iterator[str]:
@@ -177,7 +177,7 @@ def _in_map(shape: Shape, node: Node, value: dict[str, JSON], path: Path) -> Ite
         below = (*path, fieldsets.member(name))
         described = members.get(name) or shape.values
         if described is None:
-            yield _told(below, "field not declared in schema")
+            yield _reported(below, "field not declared in schema")
         else:
             yield from _problems(described, node.member(name), inner, below)
 
@@ -193,11 +193,11 @@ def _in_list(shape: Shape, node: Node, value: list[JSON], path: Path) -> Iterato
             return
     for place, (step, item) in enumerate(zip(steps, value, strict=True)):
         if step in steps[:place]:
-            yield _told(path, f"duplicate entries for key {fieldsets.describe((step,))}")
+            yield _reported(path, f"duplicate entries for key {fieldsets.describe((step,))}")
         yield from _problems(shape.items or ANY, node.item, item, (*path, step))
 
 
-def _told(path: Path, wrong: str) -> str:
+def _reported(path: Path, wrong: str) -> str:
     return f"{fieldsets.describe(path)}: {wrong}" if path else wrong
 
 

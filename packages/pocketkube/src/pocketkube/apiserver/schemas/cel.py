@@ -88,9 +88,9 @@ class Program:
         try:
             answer = self._expression.eval(bound)
         except RuntimeError as problem:
-            raise EvaluationError(_told(str(problem))) from None
+            raise EvaluationError(_reported(str(problem))) from None
         if answer.type() == cel.Type.ERROR:
-            raise EvaluationError(_told(str(answer.value())))
+            raise EvaluationError(_reported(str(answer.value())))
         return answer.plain_value()
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
@@ -165,7 +165,7 @@ def _first_name(found: re.Match[str]) -> str:
     return f"{place}\n | {text}\n | {'.' * (column - 1)}^"
 
 
-def _told(text: str) -> str:
+def _reported(text: str) -> str:
     text = _issues(RuntimeError(text))
     for pattern, words in _WORDS:
         text, found = pattern.subn(words, text, count=1)

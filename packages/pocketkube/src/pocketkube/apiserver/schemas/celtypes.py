@@ -57,8 +57,8 @@ def converter(node: Node, *, canonical: bool = False) -> Convert | None:
 
 
 def _text(form: str) -> Convert:
-    turn = _FORMATS[form]
-    return lambda value: turn(value) if isinstance(value, str) else value
+    reconcile = _FORMATS[form]
+    return lambda value: reconcile(value) if isinstance(value, str) else value
 
 
 def _number(value: Any) -> Any:
@@ -140,8 +140,10 @@ def _object(node: Node, *, canonical: bool) -> Convert | None:
         for name, member in value.items():
             if member is None and name in named:
                 continue
-            turn = named.get(name, rest)
-            made[names.get(name, name)] = member if turn is None or member is None else turn(member)
+            reconcile = named.get(name, rest)
+            made[names.get(name, name)] = (
+                member if reconcile is None or member is None else reconcile(member)
+            )
         return made
 
     return convert

@@ -25,14 +25,14 @@ def check(crd: Definition, old: Definition | None = None) -> Iterator[Cause]:
     """What is wrong with the approval; what was wrong in the same way before is forgiven."""
     if not is_protected(crd):
         return
-    reason, told = state(crd)
+    reason, stated = state(crd)
     if old is not None and state(old)[0] == reason:
         return
     place = f"metadata.annotations[{ANNOTATION}]"
     if reason == MISSING:
-        yield fe.required(place, told)
+        yield fe.required(place, stated)
     elif reason == INVALID:
-        yield fe.invalid(place, _annotation(crd), told)
+        yield fe.invalid(place, _annotation(crd), stated)
 
 
 def is_protected(crd: Definition) -> bool:
@@ -50,8 +50,8 @@ def state(crd: Definition) -> tuple[str, str]:
         return UNAPPROVED, f"not approved: {fe.quote(given)}"
     if _is_address(given):
         return APPROVED, f"approved in {given}"
-    told = f'{_WANTED} with either a URL or a reason starting with "unapproved", {_PROPOSAL}'
-    return INVALID, told
+    stated = f'{_WANTED} with either a URL or a reason starting with "unapproved", {_PROPOSAL}'
+    return INVALID, stated
 
 
 def _annotation(crd: Definition) -> str:

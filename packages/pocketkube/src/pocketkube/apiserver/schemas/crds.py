@@ -81,8 +81,8 @@ def check_stored(crd: Definition) -> Iterator[Cause]:
             yield fe.invalid(place, stored, f"must have the storage version {name}")
     for index, name in enumerate(stored):
         if name not in served:
-            told = f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
-            yield fe.invalid(f"{place}[{index}]", name, told)
+            stated = f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
+            yield fe.invalid(f"{place}[{index}]", name, stated)
 
 
 def _name(crd: Definition, spec: Definition, names: Definition) -> Iterator[Cause]:
@@ -210,23 +210,23 @@ def status_of(crd: Definition, others: Iterable[Definition], now: str) -> dict[s
             _condition("Established", "False", "NotAccepted", "not all names are accepted", now),
         ]
     else:
-        told = "the initial names have been accepted"
+        stated = "the initial names have been accepted"
         conditions = [
             _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", now),
-            _condition("Established", "True", "InitialNamesAccepted", told, now),
+            _condition("Established", "True", "InitialNamesAccepted", stated, now),
         ]
     if crdapproval.is_protected(crd):
-        reason, told = crdapproval.state(crd)
+        reason, stated = crdapproval.state(crd)
         approved = "True" if reason == crdapproval.APPROVED else "False"
-        conditions.insert(0, _condition(crdapproval.CONDITION, approved, reason, told, now))
+        conditions.insert(0, _condition(crdapproval.CONDITION, approved, reason, stated, now))
     accepted = {"plural": "", "kind": ""} if conflict else dict(spec["names"])
     return {"conditions": conditions, "acceptedNames": accepted, "storedVersions": stored}
 
 
 def terminating(now: str) -> dict[str, Any]:
     """The condition of a definition that is being deleted."""
-    told = "CustomResource deletion is in progress"
-    return _condition("Terminating", "True", "InstanceDeletionInProgress", told, now)
+    stated = "CustomResource deletion is in progress"
+    return _condition("Terminating", "True", "InstanceDeletionInProgress", stated, now)
 
 
 def _taken(group: str, name: str, others: Iterable[Definition]) -> dict[str, set[str]]:

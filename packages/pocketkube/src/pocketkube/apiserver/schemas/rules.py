@@ -52,7 +52,7 @@ class Rule:
     canonical: bool
 
     @property
-    def told(self) -> str:
+    def stated(self) -> str:
         return self.message or self.text
 
 
@@ -305,9 +305,9 @@ def _failed(node: Node, rule: Rule, at: str, error: str) -> Cause:
     if error.startswith("no such overload"):
         signature = "call arguments did not match a supported operator, function or macro signature"
         return fe.invalid(
-            at or fe.NO_FIELD, node.type, f"'{error}': {signature} for rule: {rule.told}"
+            at or fe.NO_FIELD, node.type, f"'{error}': {signature} for rule: {rule.stated}"
         )
-    return fe.invalid(at or fe.NO_FIELD, node.type, f"{error} evaluating rule: {rule.told}")
+    return fe.invalid(at or fe.NO_FIELD, node.type, f"{error} evaluating rule: {rule.stated}")
 
 
 def _message(rule: Rule, bound: Any) -> str:

@@ -7,7 +7,7 @@ write of the secret, or the deletion of the account, is answered. `assembly` reg
 from base64 import b64encode
 from typing import Any
 
-from pocketkube.apiserver.access.access_check import Door
+from pocketkube.apiserver.access.access_check import AccessCheck
 from pocketkube.apiserver.managed_fields import apply as ownership, endpoints
 from pocketkube.apiserver.serving.call import ATTEMPTS, World
 from pocketkube.apiserver.storage import Conflict, Delete, Key, NotFound, Record, Update
@@ -24,9 +24,9 @@ Object = dict[str, Any]
 class AccountSecrets:
     """Follows the writes of secrets and service accounts; its own writes it does not follow."""
 
-    def __init__(self, world: World, door: Door, authority: bytes) -> None:
+    def __init__(self, world: World, access_checker: AccessCheck, authority: bytes) -> None:
         self._world = world
-        self._door = door
+        self._access_check = access_checker
         self._authority = authority
         self._endpoint = endpoints.builtin("v1", "Secret")
 
@@ -86,7 +86,7 @@ class AccountSecrets:
             data["ca.crt"] = _encoded(self._authority)
         data["namespace"] = _encoded(key.namespace.encode())
         if not data.get("token"):
-            token = self._door.issue_endless(
+            token = self._access_check.issue_endless(
                 key.namespace, _annotations(secret)[_NAME], uid, key.name
             )
             data["token"] = _encoded(token.encode())

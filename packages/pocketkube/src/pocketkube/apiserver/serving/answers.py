@@ -28,8 +28,8 @@ Object = dict[str, Any]
 
 def status(found: Status) -> Object:
     """A Status as JSON, with the members that are always there."""
-    told = codec.plain(found)
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, **told}
+    stated = codec.plain(found)
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, **stated}
 
 
 def refused(found: Status, form: Form = PLAIN) -> Reply:
@@ -77,11 +77,11 @@ def warning(warnings: Sequence[str], reply: Reply) -> Reply:
     """Tells warnings along with a reply."""
     if not warnings:
         return reply
-    told = ", ".join(map(_warning, _tellable(warnings)))
-    return msgspec.structs.replace(reply, headers={**reply.headers, "Warning": told})
+    stated = ", ".join(map(_warning, _reportable(warnings)))
+    return msgspec.structs.replace(reply, headers={**reply.headers, "Warning": stated})
 
 
-def _tellable(warnings: Sequence[str]) -> list[str]:
+def _reportable(warnings: Sequence[str]) -> list[str]:
     """Each warning once, cut where they would fill the headers."""
     found, room = [], _LONGEST_WARNINGS
     for text in dict.fromkeys(warnings):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kubeloop.net.http import Request
 from kubeloop.net.server import Reply
-from pocketkube.apiserver.access.access_check import Door
+from pocketkube.apiserver.access.access_check import AccessCheck
 from pocketkube.apiserver.access.issuing import (
     DEFAULT_SECONDS,
     GROUP as AUTHENTICATION,
@@ -42,7 +42,7 @@ _KEYS = "/openid/v1/jwks"
 _FROM_THE_SERVER = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid")
 
 
-def specials(door: Door) -> Mapping[tuple[str, str, str], Special]:
+def specials(access_checker: AccessCheck) -> Mapping[tuple[str, str, str], Special]:
     """What answers reviews and token requests."""
 
     async def review(call: Call) -> Answer:
@@ -53,7 +53,7 @@ def specials(door: Door) -> Mapping[tuple[str, str, str], Special]:
         incoming.settle(call, asked)
         asked = await _admitted(call, options, writing.own(call, options, None, asked))
         plural, namespace = call.resource.plural, call.route.namespace
-        return Answer(door.answer(plural, namespace, asked, call.user), code=201)
+        return Answer(access_checker.answer(plural, namespace, asked, call.user), code=201)
 
     async def token(call: Call) -> Answer:
         options = opts.write(call.route, "CreateOptions")
@@ -65,7 +65,7 @@ def specials(door: Door) -> Mapping[tuple[str, str, str], Special]:
         if spec.get("expirationSeconds") is None:
             spec["expirationSeconds"] = DEFAULT_SECONDS
         asked = await _admitted(call, options, writing.own(request, options, None, asked))
-        return Answer(door.issue(call.route.namespace, call.route.name, asked), code=201)
+        return Answer(access_checker.issue(call.route.namespace, call.route.name, asked), code=201)
 
     answering: dict[tuple[str, str, str], Special] = {
         (f"{plural}.{group}", "", "create"): review for plural, group in REVIEWS.items()
@@ -73,11 +73,11 @@ def specials(door: Door) -> Mapping[tuple[str, str, str], Special]:
     return {**answering, ("serviceaccounts", "token", "create"): token}
 
 
-def sites(door: Door, address: str) -> Mapping[str, Site]:
+def sites(access_checker: AccessCheck, address: str) -> Mapping[str, Site]:
     """Where others learn how to check tokens of service accounts by themselves."""
     root = f"https://{address}"
     about = {
-        "issuer": door.issuer,
+        "issuer": access_checker.issuer,
         "jwks_uri": f"{root}{_KEYS}",
         "response_types_supported": ["id_token"],
         "subject_types_supported": ["public"],
@@ -85,7 +85,7 @@ def sites(door: Door, address: str) -> Mapping[str, Site]:
     }
     return {
         _DISCOVERY: _document(about, "application/json"),
-        _KEYS: _document(door.signer.jwks(), "application/jwk-set+json"),
+        _KEYS: _document(access_checker.signer.jwks(), "application/jwk-set+json"),
     }
 
 

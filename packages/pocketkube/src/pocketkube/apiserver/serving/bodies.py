@@ -44,8 +44,8 @@ def check_size(body: bytes) -> None:
 
 def too_large() -> Refused:
     """The refusal of a body over the limit."""
-    told = f"Request entity too large: limit is {LARGEST}"
-    return failure(413, "RequestEntityTooLarge", told)
+    stated = f"Request entity too large: limit is {LARGEST}"
+    return failure(413, "RequestEntityTooLarge", stated)
 
 
 def media_type(content_type: str) -> str:
@@ -55,8 +55,8 @@ def media_type(content_type: str) -> str:
 
 def unsupported() -> Refused:
     """Nobody here can read this type of body."""
-    told = f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML}, {protobuf.MEDIA_TYPE}"
-    return failure(415, "UnsupportedMediaType", told)
+    stated = f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML}, {protobuf.MEDIA_TYPE}"
+    return failure(415, "UnsupportedMediaType", stated)
 
 
 def read(
@@ -83,15 +83,17 @@ def read(
     try:
         value, repeated = (decode_json if media == JSON else decode_yaml)(body)
     except Unreadable as error:
-        told = (
+        stated = (
             f"couldn't get version/kind; json parse error: {error}" if media == JSON else str(error)
         )
-        raise _unrecognized(expected, told, body) from None
+        raise _unrecognized(expected, stated, body) from None
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        told = f"json: cannot unmarshal {go_type(value)} into Go value of type {HEADER}"
-        raise _unrecognized(expected, f"couldn't get version/kind; json parse error: {told}", body)
+        stated = f"json: cannot unmarshal {go_type(value)} into Go value of type {HEADER}"
+        raise _unrecognized(
+            expected, f"couldn't get version/kind; json parse error: {stated}", body
+        )
     _check_header(value, expected, body)
     return value, repeated
 
@@ -122,8 +124,8 @@ def header_problem(value: Object) -> str:
         if found is None:
             value.pop(member, None)
         elif not isinstance(found, str):
-            told = f"json: cannot unmarshal {go_type(found)} into Go struct field .{member} of type string"
-            return f"couldn't get version/kind; json parse error: {told}"
+            stated = f"json: cannot unmarshal {go_type(found)} into Go struct field .{member} of type string"
+            return f"couldn't get version/kind; json parse error: {stated}"
     return ""
 
 
@@ -131,20 +133,20 @@ def check_named(body: bytes, value: Object, resource: Resource, *, lenient: bool
     """Refuses a custom object that leaves out its kind or version; a lenient reader has other words for that."""
     text = body.decode(errors="replace")
     if not value.get("kind"):
-        told = f"Object 'Kind' is missing in '{text}'"
+        stated = f"Object 'Kind' is missing in '{text}'"
         if lenient:
-            raise _unhandled(resource, resource.version, told)
-        raise _unrecognized(resource.kind, told, body)
+            raise _unhandled(resource, resource.version, stated)
+        raise _unrecognized(resource.kind, stated, body)
     if "apiVersion" not in value and '"apiVersion"' in text:
-        told = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
-        raise _unhandled(resource, "", told)
+        stated = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+        raise _unhandled(resource, "", stated)
     if not value.get("apiVersion"):
         raise other_version("", resource)
 
 
-def _unhandled(resource: Resource, version: str, told: str) -> Refused:
+def _unhandled(resource: Resource, version: str, stated: str) -> Refused:
     kind = resource.kind
-    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {told}')
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {stated}')
 
 
 def other_version(version: str, resource: Resource) -> Refused:
@@ -154,9 +156,9 @@ def other_version(version: str, resource: Resource) -> Refused:
     )
 
 
-def _unrecognized(kind: str, told: str, body: bytes) -> Refused:
+def _unrecognized(kind: str, stated: str, body: bytes) -> Refused:
     return bad_request(
-        f"the object provided is unrecognized (must be of type {kind}): {told} ({_summary(body)})"
+        f"the object provided is unrecognized (must be of type {kind}): {stated} ({_summary(body)})"
     )
 
 

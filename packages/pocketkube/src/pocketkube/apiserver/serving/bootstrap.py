@@ -22,13 +22,13 @@ def _namespace(name: str) -> Object:
     return {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
 
 
-def _priority(name: str, value: int, told: str) -> Object:
+def _priority(name: str, value: int, stated: str) -> Object:
     return {
         "kind": "PriorityClass",
         "apiVersion": "scheduling.k8s.io/v1",
         "metadata": {"name": name},
         "value": value,
-        "description": told,
+        "description": stated,
     }
 
 

@@ -30,7 +30,7 @@ from pocketkube.apiserver.serving.documents import Lines
 from pocketkube.apiserver.serving.negotiation import Form
 from pocketkube.apiserver.serving.registry import Registry
 from pocketkube.apiserver.serving.routing import Route
-from pocketkube.apiserver.serving.write_locks import Turns
+from pocketkube.apiserver.serving.write_locks import WriteLocks
 from pocketkube.apiserver.storage import (
     AlreadyExists,
     Closed,
@@ -77,7 +77,7 @@ class World:
     """Who has to act before a write of a stored resource is answered."""
     settling: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     """What catches up at the start with writes that were not followed before the last end."""
-    turns: Turns = field(default_factory=Turns)
+    locks: WriteLocks = field(default_factory=WriteLocks)
     lines: Lines = field(default_factory=Lines)
     bookmark_seconds: float = 60.0
     _unfinished: set[asyncio.Task[Sequence[Record]]] = field(default_factory=set)
@@ -100,8 +100,8 @@ class World:
         except (AlreadyExists, NotFound, Conflict):
             raise
         except Closed:
-            told = "the server is shutting down"
-            raise refusal.failure(503, "ServiceUnavailable", told) from None
+            stated = "the server is shutting down"
+            raise refusal.failure(503, "ServiceUnavailable", stated) from None
         except StorageError as error:
             raise refusal.internal(str(error)) from None
 

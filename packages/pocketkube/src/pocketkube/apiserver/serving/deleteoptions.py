@@ -61,13 +61,13 @@ def _from_body(call: Call, body: bytes) -> Object:
     except bodies.Unreadable as error:
         raise refusal.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(given, dict):
-        told = (
+        stated = (
             f"json: cannot unmarshal {bodies.go_type(given)} into Go value of type {bodies.HEADER}"
         )
-        raise refusal.bad_request(f"couldn't get version/kind; json parse error: {told}")
+        raise refusal.bad_request(f"couldn't get version/kind; json parse error: {stated}")
     if given.get("kind", "DeleteOptions") != "DeleteOptions":
-        told = f'no kind "{given["kind"]}" is registered for version "{given.get("apiVersion", "")}" in scheme "pkg/runtime/scheme.go:111"'
-        raise refusal.bad_request(told)
+        stated = f'no kind "{given["kind"]}" is registered for version "{given.get("apiVersion", "")}" in scheme "pkg/runtime/scheme.go:111"'
+        raise refusal.bad_request(stated)
     return {key: value for key, value in given.items() if value is not None}
 
 
@@ -100,13 +100,13 @@ def checked(given: Object) -> DeleteOptions:
             isinstance(value, kind) and not (kind is int and isinstance(value, bool))
         )
         if not right:
-            told = f"json: cannot unmarshal {bodies.go_type(value)} into Go struct field DeleteOptions.{member} of type {name}"
-            raise refusal.bad_request(told)
+            stated = f"json: cannot unmarshal {bodies.go_type(value)} into Go struct field DeleteOptions.{member} of type {name}"
+            raise refusal.bad_request(stated)
     conditions = given.get("preconditions") or {}
     for member in ("uid", "resourceVersion"):
         if not isinstance(conditions.get(member, ""), str | None):
-            told = f"json: cannot unmarshal {bodies.go_type(conditions[member])} into Go struct field Preconditions.preconditions.{member} of type string"
-            raise refusal.bad_request(told)
+            stated = f"json: cannot unmarshal {bodies.go_type(conditions[member])} into Go struct field Preconditions.preconditions.{member} of type string"
+            raise refusal.bad_request(stated)
     _refuse(given)
     return DeleteOptions(
         given.get("gracePeriodSeconds"),
@@ -122,8 +122,8 @@ def checked(given: Object) -> DeleteOptions:
 def _refuse(given: Object) -> None:
     policy, causes = given.get("propagationPolicy"), []
     if policy is not None and "orphanDependents" in given:
-        told = "orphanDependents and deletionPropagation cannot be both set"
-        causes.append(fe.invalid("propagationPolicy", policy, told))
+        stated = "orphanDependents and deletionPropagation cannot be both set"
+        causes.append(fe.invalid("propagationPolicy", policy, stated))
     if policy is not None and policy not in _POLICIES:
         causes.append(fe.not_supported("propagationPolicy", policy, [*_POLICIES, "nil"]))
     causes += opts.dry_runs(

@@ -55,7 +55,7 @@ async def remove(
     if namespace is not None:
         key = key._replace(namespace=namespace)
     for attempt in range(ATTEMPTS):
-        async with call.world.turns.at(key, attempt):
+        async with call.world.locks.at(key, attempt):
             record = call.world.storage.get(key)
             if record is None:
                 raise refusal.not_found(call.resource.plural, call.resource.group, name)
@@ -72,7 +72,7 @@ async def _remove(call: Call, options: DeleteOptions, record: Record, *, admitte
     meta = dict(old["metadata"])
     obj = {**old, "metadata": meta}
     if _waits_already(call, options, old):
-        return _told(call, record)
+        return _reported(call, record)
     if not admitted:
         await _admit(call, options, record, old)
     graceful = _set_grace(call, options, obj)
@@ -148,14 +148,14 @@ def _preconditions(call: Call, options: DeleteOptions, record: Record, meta: Obj
             ("ResourceVersion", options.version, version),
         ):
             if wanted not in (None, found):
-                told = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
-                raise refusal.conflict(call.resource.plural, group, name, told)
+                stated = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+                raise refusal.conflict(call.resource.plural, group, name, stated)
     if options.uid is not None and options.uid != uid:
-        told = f"the UID in the precondition ({options.uid}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
-        raise refusal.conflict(kind, group, name, told)
+        stated = f"the UID in the precondition ({options.uid}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+        raise refusal.conflict(kind, group, name, stated)
     if options.version is not None and options.version != version:
-        told = f"the ResourceVersion in the precondition ({options.version}) does not match the ResourceVersion in record ({version}). The object might have been modified"
-        raise refusal.conflict(kind, group, name, told)
+        stated = f"the ResourceVersion in the precondition ({options.version}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+        raise refusal.conflict(kind, group, name, stated)
 
 
 def _set_grace(call: Call, options: DeleteOptions, obj: Object) -> bool:
@@ -223,14 +223,14 @@ def _set(meta: Object, member: str, value: list[str]) -> None:
 async def _keep(call: Call, options: DeleteOptions, obj: Object, record: Record) -> Answer:
     draft = documents.draft(call.resource, obj)
     if documents.unchanged(record, draft):
-        return _told(call, record)
+        return _reported(call, record)
     if options.dry_run:
         return Answer(obj)
     (written,) = await call.world.write(Update(record.key, draft, record.version))
     return Answer(value=documents.whole(call.resource, written))
 
 
-def _told(call: Call, record: Record) -> Answer:
+def _reported(call: Call, record: Record) -> Answer:
     return Answer(value=documents.whole(call.resource, record))
 
 

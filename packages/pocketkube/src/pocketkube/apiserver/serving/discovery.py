@@ -109,8 +109,8 @@ class Discovery:
         groups = []
         for name, versions in self._by_group().items():
             if name:
-                told = [{"groupVersion": f"{name}/{each}", "version": each} for each in versions]
-                groups.append({"name": name, "versions": told, "preferredVersion": told[0]})
+                stated = [{"groupVersion": f"{name}/{each}", "version": each} for each in versions]
+                groups.append({"name": name, "versions": stated, "preferredVersion": stated[0]})
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
     def _resources(self, group: str, version: str) -> Object | None:
@@ -129,9 +129,9 @@ class Discovery:
         items = []
         for name, versions in self._by_group().items():
             if (not name) is core:
-                told = [_discovered(each, found) for each, found in versions.items()]
+                stated = [_discovered(each, found) for each, found in versions.items()]
                 meta: Object = {"name": name} if name else {}
-                items.append({"metadata": meta, "versions": told})
+                items.append({"metadata": meta, "versions": stated})
         return {
             "kind": "APIGroupDiscoveryList",
             "apiVersion": f"apidiscovery.k8s.io/{version}",

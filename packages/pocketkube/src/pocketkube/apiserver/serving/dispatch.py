@@ -56,8 +56,8 @@ async def dispatch(world: World, request: Request, route: Route, user: User) -> 
     try:
         answer = await (special(call) if special is not None else _generic(call))
     except Refused as refused:
-        told = [*call.warnings, *(each for each in refused.warnings if each not in call.warnings)]
-        return answers.warning(told, answers.refused(refused.status))
+        stated = [*call.warnings, *(each for each in refused.warnings if each not in call.warnings)]
+        return answers.warning(stated, answers.refused(refused.status))
     if isinstance(answer, Reply):
         return answer
     body = answer.value or encode(answer.object)

@@ -151,8 +151,8 @@ class Lines:
 
     def joined(self, resource: Resource, events: Sequence[Event]) -> bytes:
         """The lines of changes, joined once for all who are told of the very same ones."""
-        told, kind, lines = self._joined
-        if told is not events or kind is not resource:
+        stated, kind, lines = self._joined
+        if stated is not events or kind is not resource:
             lines = b"".join([self.of(resource, event) for event in events])
             self._joined = events, resource, lines
         return lines

@@ -12,7 +12,7 @@ from pocketkube.apiserver.serving import documents
 from pocketkube.apiserver.storage import Delete, Storage, StorageError
 
 EVENTS = "events"
-LIFETIME_SECONDS, TURN_SECONDS = 3600.0, 60.0
+LIFETIME_SECONDS, ROUND_SECONDS = 3600.0, 60.0
 
 
 class Expiry:
@@ -25,10 +25,10 @@ class Expiry:
     async def run(self) -> None:
         """Looks once a minute, until it is cancelled."""
         while True:
-            await self._turn(asyncio.get_running_loop().time())
-            await asyncio.sleep(TURN_SECONDS)
+            await self._reconcile(asyncio.get_running_loop().time())
+            await asyncio.sleep(ROUND_SECONDS)
 
-    async def _turn(self, now: float) -> None:
+    async def _reconcile(self, now: float) -> None:
         self._marks.append((now, self._storage.version))
         last = 0
         while self._marks[0][0] <= now - LIFETIME_SECONDS:

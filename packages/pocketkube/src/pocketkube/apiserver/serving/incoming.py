@@ -42,9 +42,9 @@ def read_as(call: Call, options: WriteOptions, api_version: str, kind: str) -> O
         if call.resource.custom and error.status.code == 400:
             raise _unreadable(call, api_version, kind, "") from None
         raise
-    if told := other_kind(obj, api_version, kind):
+    if stated := other_kind(obj, api_version, kind):
         version = obj.get("apiVersion") or api_version
-        raise _unreadable(call, version, kind, told, obj.get("kind") or kind)
+        raise _unreadable(call, version, kind, stated, obj.get("kind") or kind)
     try:
         unknown = of_kind(api_version, kind)(obj)
     except Mismatch as mismatch:
@@ -52,8 +52,8 @@ def read_as(call: Call, options: WriteOptions, api_version: str, kind: str) -> O
     strict = [f'duplicate field "{path}"' for path in repeated]
     strict += [f'unknown field "{path}"' for path in unknown]
     if strict and options.validation == "Strict":
-        told = "strict decoding error: " + ", ".join(strict)
-        raise _unreadable(call, api_version, kind, told)
+        stated = "strict decoding error: " + ", ".join(strict)
+        raise _unreadable(call, api_version, kind, stated)
     if options.validation == "Warn":
         call.warnings += strict
     return obj
@@ -69,14 +69,16 @@ def _unregistered(kind: str, api_version: str) -> str:
     return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
 
 
-def _unreadable(call: Call, api_version: str, kind: str, told: str, said: str = "") -> Refused:
+def _unreadable(call: Call, api_version: str, kind: str, stated: str, said: str = "") -> Refused:
     if call.resource.custom:
         # The part of a server that serves custom kinds knows no other kinds to speak of.
         return bad_request(
             f'no kind is registered for the type v1.{kind} in scheme "pkg/runtime/scheme.go:111"'
         )
     version = quote(api_version.rpartition("/")[2])
-    return bad_request(f"{said or kind} in version {version} cannot be handled as a {kind}: {told}")
+    return bad_request(
+        f"{said or kind} in version {version} cannot be handled as a {kind}: {stated}"
+    )
 
 
 def check_kind(call: Call, obj: Object) -> None:
@@ -102,12 +104,12 @@ def _other_kind(call: Call, kind: str, version: str) -> Refused:
     resource = call.resource
     group, _, short = version.rpartition("/")
     if call.world.registry.by_kind(group, short, kind) is None:
-        told = _unregistered(kind, version)
+        stated = _unregistered(kind, version)
     else:
         internal = resource.group.partition(".")[0] or "core"
-        told = f"converting ({short}.{kind}) to ({internal}.{resource.kind}): unknown conversion"
+        stated = f"converting ({short}.{kind}) to ({internal}.{resource.kind}): unknown conversion"
     return bad_request(
-        f"{kind} in version {quote(short)} cannot be handled as a {resource.kind}: {told}"
+        f"{kind} in version {quote(short)} cannot be handled as a {resource.kind}: {stated}"
     )
 
 
@@ -135,8 +137,10 @@ def understood(call: Call, obj: Object, *, applied: bool = False) -> list[str]:
     if meta is None:
         obj["metadata"] = {}
     elif call.resource.custom and not isinstance(meta, dict):
-        told = f"json: cannot unmarshal {bodies.go_type(meta)} into Go value of type v1.ObjectMeta"
-        raise unhandled(call, told)
+        stated = (
+            f"json: cannot unmarshal {bodies.go_type(meta)} into Go value of type v1.ObjectMeta"
+        )
+        raise unhandled(call, stated)
     forgets_owners = isinstance(meta, dict) and meta.get("managedFields") == []
     unknown = strategy.read_applied(obj) if applied else strategy.read(obj)
     if forgets_owners and not call.resource.custom:
@@ -146,11 +150,11 @@ def understood(call: Call, obj: Object, *, applied: bool = False) -> list[str]:
     return unknown if obj.get("kind", call.resource.kind) == call.resource.kind else []
 
 
-def unhandled(call: Call, told: str) -> Refused:
+def unhandled(call: Call, stated: str) -> Refused:
     """The object cannot be made into one of the kind."""
     kind = call.resource.kind
     return bad_request(
-        f"{kind} in version {quote(call.resource.version)} cannot be handled as a {kind}: {told}"
+        f"{kind} in version {quote(call.resource.version)} cannot be handled as a {kind}: {stated}"
     )
 
 

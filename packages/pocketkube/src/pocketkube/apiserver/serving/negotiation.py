@@ -63,14 +63,16 @@ def negotiate(headers: Mapping[str, str], pretty: str | None) -> Form:
 
 def not_acceptable() -> Refused:
     """What the client takes cannot be made of this object."""
-    told = f"only the following media types are accepted: {JSON}, {YAML}"
-    return failure(406, "NotAcceptable", told)
+    stated = f"only the following media types are accepted: {JSON}, {YAML}"
+    return failure(406, "NotAcceptable", stated)
 
 
 def _no_representation() -> Refused:
     """The client takes none of the types there are."""
-    told = f"406: Not Acceptable\n\nAvailable representations: {JSON}, {YAML}, {JSON};stream=watch"
-    return failure(406, "NotAcceptable", told, StatusDetails())
+    stated = (
+        f"406: Not Acceptable\n\nAvailable representations: {JSON}, {YAML}, {JSON};stream=watch"
+    )
+    return failure(406, "NotAcceptable", stated, StatusDetails())
 
 
 def _for_eyes(headers: Mapping[str, str], pretty: str | None) -> bool:

@@ -88,7 +88,7 @@ class Sites:
                 found = _found(self._discovery.resources(group, version))
             case _:
                 return None
-        return None if found is None else _told(found, form)
+        return None if found is None else _reported(found, form)
 
     def _openapi(self, request: Request, route: Route) -> Reply:
         if self._schemas_revision != self._registry.revision:
@@ -106,7 +106,7 @@ class Sites:
     def _root(self, request: Request, root: str, form: Form) -> Reply:
         if not form.discovery:
             core = root == "api"
-            return _told(
+            return _reported(
                 self._discovery.core(self._address) if core else self._discovery.groups(), form
             )
         document, tag = self._discovery.aggregated(form.discovery, core=root == "api")
@@ -133,7 +133,7 @@ class Sites:
         )
 
 
-def _told(document: Object, form: Form) -> Reply:
+def _reported(document: Object, form: Form) -> Reply:
     return answers.written(200, documents.encode(document), form)
 
 

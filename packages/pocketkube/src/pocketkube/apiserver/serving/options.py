@@ -85,8 +85,8 @@ def _manager(manager: str) -> list[Cause]:
         return causes
     for position, char in enumerate(manager):
         if not char.isprintable():
-            told = f"invalid character U+{ord(char):04X} (at position {position})"
-            causes.append(fe.invalid("fieldManager", manager, told))
+            stated = f"invalid character U+{ord(char):04X} (at position {position})"
+            causes.append(fe.invalid("fieldManager", manager, stated))
     return causes
 
 

@@ -87,8 +87,10 @@ def change_of(call: Call) -> Changed:
     if media == JSON_PATCH:
         return _operations(sent)
     if not isinstance(sent, dict):
-        told = f"json: cannot unmarshal {bodies.go_type(sent)} into Go value of type map[string]interface {{}}"
-        raise refusal.bad_request(told if media == STRATEGIC else f"error decoding patch: {told}")
+        stated = f"json: cannot unmarshal {bodies.go_type(sent)} into Go value of type map[string]interface {{}}"
+        raise refusal.bad_request(
+            stated if media == STRATEGIC else f"error decoding patch: {stated}"
+        )
     if media in (MERGE, APPLY):
         return lambda live: _by_name(patches.apply_merge(live, sent))
     structure = call.resource.strategy.endpoint(call.route.subresource).structure
@@ -104,24 +106,24 @@ def change_of(call: Call) -> Changed:
 
 def _unsupported(call: Call) -> refusal.Refused:
     if not call.resource.custom:
-        told = "415: Unsupported Media Type"
-        return refusal.failure(415, "UnsupportedMediaType", told, StatusDetails())
+        stated = "415: Unsupported Media Type"
+        return refusal.failure(415, "UnsupportedMediaType", stated, StatusDetails())
     known = f"{JSON_PATCH}, {MERGE}, {APPLY}"
-    told = (
+    stated = (
         f"the body of the request was in an unknown format - accepted media types include: {known}"
     )
-    return refusal.failure(415, "UnsupportedMediaType", told)
+    return refusal.failure(415, "UnsupportedMediaType", stated)
 
 
 def _operations(sent: Any) -> Changed:
     if not isinstance(sent, list):
-        told = f"json: cannot unmarshal {bodies.go_type(sent)} into Go value of type []handlers.jsonPatchOp"
-        raise refusal.bad_request(f"error decoding patch: {told}")
+        stated = f"json: cannot unmarshal {bodies.go_type(sent)} into Go value of type []handlers.jsonPatchOp"
+        raise refusal.bad_request(f"error decoding patch: {stated}")
     if len(sent) > MOST_OPERATIONS:
-        told = (
+        stated = (
             f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(sent)}"
         )
-        raise refusal.failure(413, "RequestEntityTooLarge", f"Request entity too large: {told}")
+        raise refusal.failure(413, "RequestEntityTooLarge", f"Request entity too large: {stated}")
 
     for each in sent:
         _check_operation(each)
@@ -161,23 +163,23 @@ def _opened(value: Any, steps: list[str]) -> Any:
 
 
 def _check_operation(sent: Any) -> None:
-    told = ""
+    stated = ""
     if sent is not None and not isinstance(sent, dict):
-        told = f"{bodies.go_type(sent)} into Go value of type handlers.jsonPatchOp"
+        stated = f"{bodies.go_type(sent)} into Go value of type handlers.jsonPatchOp"
     for member in ("op", "path", "from"):
         value = sent.get(member) if isinstance(sent, dict) else None
         if value is not None and not isinstance(value, str):
-            told = told or (
+            stated = stated or (
                 f"{bodies.go_type(value)} into Go struct field jsonPatchOp.{member} of type string"
             )
-    if told:
-        raise refusal.bad_request(f"error decoding patch: json: cannot unmarshal {told}")
+    if stated:
+        raise refusal.bad_request(f"error decoding patch: json: cannot unmarshal {stated}")
 
 
 def _unprocessable() -> refusal.Refused:
     """A patch that does not fit; a server keeps to itself why."""
-    told = "the server rejected our request due to an error in our request"
-    return refusal.failure(422, "Invalid", told, StatusDetails())
+    stated = "the server rejected our request due to an error in our request"
+    return refusal.failure(422, "Invalid", stated, StatusDetails())
 
 
 def shown(call: Call, made: Any) -> str:
@@ -203,9 +205,9 @@ def _understood(call: Call, options: WriteOptions, made: Any, shown: Callable[[]
         incoming.check_kind(call, obj)
         unknown = incoming.understood(call, obj)
     except refusal.Refused as error:
-        told = _bare(error.status.message)
+        stated = _bare(error.status.message)
         converted = _media(call) == STRATEGIC
-        raise invalid(shown(), _fault(call, made, told) if converted else told) from None
+        raise invalid(shown(), _fault(call, made, stated) if converted else stated) from None
     tell_unknown(call, options, shown, unknown)
     return obj
 
@@ -216,10 +218,10 @@ def _check_version(call: Call, obj: Object) -> None:
     readable = resource.custom and not call.route.subresource and version.count("/") < 2
     if not readable or version == resource.api_version:
         return
-    told = {"kind": (obj["kind"], resource.kind), "apiVersion": (version, resource.api_version)}
+    stated = {"kind": (obj["kind"], resource.kind), "apiVersion": (version, resource.api_version)}
     causes = [
         invalid_field(member, said, f"must be {wanted}")
-        for member, (said, wanted) in told.items()
+        for member, (said, wanted) in stated.items()
         if said != wanted
     ]
     raise refusal.invalid(obj["kind"], version.rpartition("/")[0], call.route.name, causes)
@@ -242,30 +244,30 @@ def _check_named(call: Call, options: WriteOptions, obj: Object, shown: Callable
         if not obj.get("kind"):
             raise invalid(shown(), f"Object 'Kind' is missing in '{shown()}'")
         if not obj.get("apiVersion"):
-            told = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
-            raise refusal.bad_request(f"Internal error occurred: {told}")
+            stated = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+            raise refusal.bad_request(f"Internal error occurred: {stated}")
     elif not obj.get("apiVersion"):
         # A server takes it for an object that has nothing but a kind and a version.
         tell_unknown(call, options, shown, sorted(obj.keys() - {"kind", "apiVersion"}))
         incoming.check_name(call, {"metadata": {}})
 
 
-def _bare(told: str) -> str:
+def _bare(stated: str) -> str:
     """What is wrong, without the words about the kind."""
-    _, mark, rest = told.partition(" cannot be handled as a ")
-    return rest.partition(": ")[2] if mark else told
+    _, mark, rest = stated.partition(" cannot be handled as a ")
+    return rest.partition(": ")[2] if mark else stated
 
 
-def _fault(call: Call, made: Object, told: str) -> str:
+def _fault(call: Call, made: Object, stated: str) -> str:
     """What is wrong in the order of a converter, which does not meet faults in the order of the text."""
     if call.resource.custom:
-        return told
-    return reading.converter(call.resource.api_version, call.resource.kind)(made) or told
+        return stated
+    return reading.converter(call.resource.api_version, call.resource.kind)(made) or stated
 
 
-def invalid(shown: str, told: str) -> refusal.Refused:
+def invalid(shown: str, stated: str) -> refusal.Refused:
     """What a patch has made is no object of the kind."""
-    cause = invalid_field("patch", shown, told)
+    cause = invalid_field("patch", shown, stated)
     return refusal.invalid("", "", "", [cause])
 
 
@@ -308,9 +310,9 @@ def _configuration(call: Call) -> Object:
             f"error decoding YAML: error converting YAML to JSON: {error}"
         ) from None
     if not isinstance(applied, dict):
-        told = f"json: cannot unmarshal {bodies.go_type(applied)} into Go value of type map[string]interface {{}}"
+        stated = f"json: cannot unmarshal {bodies.go_type(applied)} into Go value of type map[string]interface {{}}"
         raise refusal.bad_request(
-            f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {told}"
+            f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {stated}"
         )
     return applied
 
@@ -321,8 +323,8 @@ def _applied(call: Call, options: WriteOptions, applied: Object, merged: Object)
     try:
         unknown = incoming.understood(call, obj, applied=True)
     except refusal.Refused as error:
-        told = _fault(call, merged, _bare(error.status.message))
-        raise _unconvertible(call, applied, told) from None
+        stated = _fault(call, merged, _bare(error.status.message))
+        raise _unconvertible(call, applied, stated) from None
     if unknown and options.validation == "Strict":
         raise incoming.unhandled(
             call,
@@ -333,7 +335,7 @@ def _applied(call: Call, options: WriteOptions, applied: Object, merged: Object)
     return obj
 
 
-def _unconvertible(call: Call, applied: Object, told: str) -> refusal.Refused:
+def _unconvertible(call: Call, applied: Object, stated: str) -> refusal.Refused:
     """What was applied does not fit into the kind; a real server calls that its own error (500)."""
     resource = call.resource
     kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
@@ -341,7 +343,7 @@ def _unconvertible(call: Call, applied: Object, told: str) -> refusal.Refused:
     place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
     return refusal.bad_request(
         f"failed to convert new object ({place}; {kind}) to proper version: "
-        f"unable to convert unstructured object to {kind}: {told}"
+        f"unable to convert unstructured object to {kind}: {stated}"
     )
 
 

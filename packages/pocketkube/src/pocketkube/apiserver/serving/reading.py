@@ -134,27 +134,27 @@ def _decoded(text: str) -> _Token:
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise _bad_token(gojson.problem(raw.decode("latin-1"))) from None
     if token.v != "meta.k8s.io/v1":
-        told = (
+        stated = (
             f"continue key is not valid: server does not recognize this encoded version {token.v}"
         )
-        raise refusal.bad_request(f"invalid continue token: {told}")
+        raise refusal.bad_request(f"invalid continue token: {stated}")
     if not token.start:
-        told = "continue key is not valid: encoded start key empty (version meta.k8s.io/v1)"
-        raise refusal.bad_request(f"invalid continue token: {told}")
+        stated = "continue key is not valid: encoded start key empty (version meta.k8s.io/v1)"
+        raise refusal.bad_request(f"invalid continue token: {stated}")
     if ".." in token.start.split("/") or token.start.startswith("/"):
         raise _bad_token(token.start)
     token.start = token.start.removesuffix("\0")
     return token
 
 
-def _bad_token(told: str) -> refusal.Refused:
-    return refusal.bad_request(f"invalid continue token: continue key is not valid: {told}")
+def _bad_token(stated: str) -> refusal.Refused:
+    return refusal.bad_request(f"invalid continue token: continue key is not valid: {stated}")
 
 
 def _expired(options: ListOptions, after: str) -> refusal.Refused:
     if not options.token:
-        told = "The resourceVersion for the provided list is too old."
-        return refusal.failure(410, "Expired", told)
+        stated = "The resourceVersion for the provided list is too old."
+        return refusal.failure(410, "Expired", stated)
     refused = refusal.failure(410, "Expired", _TOO_OLD)
     token = ListMeta(continue_token=_encoded(0, after.rpartition("/")[2]))
     return refusal.Refused(replace(refused.status, metadata=token))

@@ -114,9 +114,9 @@ def _patched(call: Call, options: WriteOptions, scale: Object) -> Object:
     if not isinstance(made, dict):
         raise patching.invalid(shown, "not an object")
     made = copy.deepcopy(made)
-    told = bodies.header_problem(made) or incoming.other_kind(made, scales.SCALE, _KIND)
-    if told:
-        raise patching.invalid(shown, told)
+    stated = bodies.header_problem(made) or incoming.other_kind(made, scales.SCALE, _KIND)
+    if stated:
+        raise patching.invalid(shown, stated)
     try:
         unknown = _read(made)
     except Mismatch as mismatch:
@@ -157,15 +157,15 @@ def _with_replicas(call: Call, live: Object, scale: Object) -> Object:
     replicas = scale["spec"].get("replicas", 0)
     places = _places(call.resource)
     if replicas == _NOT_THERE:
-        told = f"the spec replicas field {fe.quote(places.spec_replicas)} cannot be empty"
-        raise refusal.bad_request(told)
+        stated = f"the spec replicas field {fe.quote(places.spec_replicas)} cannot be empty"
+        raise refusal.bad_request(stated)
     if replicas < 0 and not call.resource.custom:
         cause = fe.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise refusal.invalid(_KIND, _GROUP, name, [cause])
     uid, sent = live["metadata"]["uid"], meta.get("uid")
     if sent and sent != uid and not call.resource.custom:
-        told = f"Precondition failed: UID in precondition: {sent}, UID in object meta: {uid}"
-        raise refusal.conflict(f"{call.resource.plural}/scale", call.resource.group, name, told)
+        stated = f"Precondition failed: UID in precondition: {sent}, UID in object meta: {uid}"
+        raise refusal.conflict(f"{call.resource.plural}/scale", call.resource.group, name, stated)
     obj = copy.deepcopy(live)
     if meta.get("resourceVersion"):
         obj["metadata"]["resourceVersion"] = meta["resourceVersion"]

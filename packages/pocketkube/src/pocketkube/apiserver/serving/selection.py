@@ -102,13 +102,13 @@ def _parsed(route: Route, resource: Resource) -> Selection:
     try:
         labels = label_selectors.parse(route.first("labelSelector"))
     except label_selectors.InvalidSelector:
-        told = selectorwords.label_problem(route.first("labelSelector"))
-        raise bad_request(told) from None
+        stated = selectorwords.label_problem(route.first("labelSelector"))
+        raise bad_request(stated) from None
     try:
         fields = field_selectors.parse(route.first("fieldSelector"))
     except ValueError:
-        told = selectorwords.field_problem(route.first("fieldSelector"))
-        raise bad_request(told) from None
+        stated = selectorwords.field_problem(route.first("fieldSelector"))
+        raise bad_request(stated) from None
     if route.by_name:
         # An old way to watch one object names it in the path.
         fields = fields.and_(field_selectors.of(field_selectors.Term("metadata.name", route.name)))
@@ -146,33 +146,33 @@ def _match_causes(found: ListOptions) -> list[Cause]:
     if found.match not in (EXACT, NOT_OLDER):
         causes.append(fe.not_supported(field, found.match, (EXACT, NOT_OLDER, "")))
     if found.match == EXACT and found.version == "0":
-        told = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        causes.append(fe.forbidden(field, told))
+        stated = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        causes.append(fe.forbidden(field, stated))
     return causes
 
 
 def _watch_causes(found: ListOptions) -> list[Cause]:
     field, causes = "resourceVersionMatch", []
     if found.initial is None and found.match:
-        told = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        causes.append(fe.forbidden(field, told))
+        stated = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(fe.forbidden(field, stated))
     elif found.initial is not None and found.match != NOT_OLDER:
-        told = f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER}"
-        causes.append(fe.forbidden(field, told))
+        stated = f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER}"
+        causes.append(fe.forbidden(field, stated))
     if found.token and (found.match or found.version in ("", "0")):
-        told = "resourceVersionMatch is forbidden when continue is provided"
-        causes.append(fe.forbidden(field, told))
+        stated = "resourceVersionMatch is forbidden when continue is provided"
+        causes.append(fe.forbidden(field, stated))
     if found.match not in ("", NOT_OLDER):
         causes.append(fe.not_supported(field, found.match, (NOT_OLDER,)))
     return causes
 
 
-def version(text: str, told: str = "invalid resource version: ") -> int:
-    """Reads a resourceVersion; 0 if there is none. A server begins its refusal of a list or get as `told` says."""
+def version(text: str, stated: str = "invalid resource version: ") -> int:
+    """Reads a resourceVersion; 0 if there is none. A server begins its refusal of a list or get as `stated` says."""
     if not text:
         return 0
     if not text.isascii() or not text.isdecimal():
         why = f"strconv.ParseUint: parsing {quote(text)}: invalid syntax"
         cause = fe.invalid("resourceVersion", text, why)
-        raise bad_request(f"{told}resourceVersion: {cause.message}")
+        raise bad_request(f"{stated}resourceVersion: {cause.message}")
     return int(text)

@@ -106,9 +106,9 @@ def _value(reader: _Reader) -> str:
     return word
 
 
-def _check(field: str, value: str, told: list[str]) -> None:
-    if told:
-        raise _Problem(f"{field}: Invalid value: {quote(value)}: {'; '.join(told)}")
+def _check(field: str, value: str, stated: list[str]) -> None:
+    if stated:
+        raise _Problem(f"{field}: Invalid value: {quote(value)}: {'; '.join(stated)}")
 
 
 def field_problem(text: str) -> str:

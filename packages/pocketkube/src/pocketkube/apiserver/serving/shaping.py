@@ -39,8 +39,8 @@ def one(call: Call, body: bytes) -> bytes:
         return documents.encode(
             _table(call, rows, {"resourceVersion": meta.get("resourceVersion", "")})
         )
-    told = f"you requested {form.kind}, but the requested object is not a list ({_go_type(call)})"
-    raise failure(406, "NotAcceptable", told)
+    stated = f"you requested {form.kind}, but the requested object is not a list ({_go_type(call)})"
+    raise failure(406, "NotAcceptable", stated)
 
 
 def _go_type(call: Call) -> str:

@@ -56,7 +56,7 @@ class _Watcher:
                 mark = self._next_mark(loop.time(), end)
                 while (now := loop.time()) < end:
                     patience = max(0.0, min(mark, end) - now)
-                    chunk = self._told(await watch.next(patience, self._push))
+                    chunk = self._reported(await watch.next(patience, self._push))
                     if mark <= loop.time() < end:
                         mark = self._next_mark(loop.time(), end)
                         chunk += self._bookmark(watch.version) if self._options.bookmarks else b""
@@ -90,19 +90,19 @@ class _Watcher:
         records = page.records
         if not options.selection.everything:
             records = [record for record in records if options.selection.matches(record)]
-        told = b"".join([self._line(Change.ADDED, record) for record in records])
+        stated = b"".join([self._line(Change.ADDED, record) for record in records])
         if options.initial and options.bookmarks:
-            told += self._bookmark(page.version, complete=True)
-        return told, storage.watch(self._resource.stored, namespace, since=page.version)
+            stated += self._bookmark(page.version, complete=True)
+        return stated, storage.watch(self._resource.stored, namespace, since=page.version)
 
     def _push(self, events: Sequence[Event]) -> bool:
         """Tells changes at once while the watcher waits, so that its task sleeps on: there may be very many."""
         free = self._outlet.free
-        if free and (chunk := self._told(events)):
+        if free and (chunk := self._reported(events)):
             self._outlet.send(chunk)
         return free
 
-    def _told(self, events: Sequence[Event]) -> bytes:
+    def _reported(self, events: Sequence[Event]) -> bytes:
         if self._passed and events:
             events = [event for event in events if event.version > self._passed]
             self._passed = 0 if events else self._passed
@@ -136,6 +136,6 @@ class _Watcher:
         return documents.bookmark(self._resource, version, complete=complete)
 
     def _too_old(self, error: Expired) -> bytes:
-        told = f"too old resource version: {error.version} ({error.oldest})"
-        status = refusal.failure(410, "Expired", told).status
+        stated = f"too old resource version: {error.version} ({error.oldest})"
+        status = refusal.failure(410, "Expired", stated).status
         return documents.line("ERROR", documents.encode(answers.status(status)))

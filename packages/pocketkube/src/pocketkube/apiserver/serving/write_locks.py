@@ -15,10 +15,10 @@ from pocketkube.apiserver.storage import Key
 LONGEST = 0.05
 """Seconds until a turn is passed on."""
 
-_NO_TURN = nullcontext()
+_NO_LOCK = nullcontext()
 
 
-class Turns:
+class WriteLocks:
     """Whose turn it is, for each object that is fought over."""
 
     def __init__(self) -> None:
@@ -26,10 +26,10 @@ class Turns:
 
     def at(self, key: Key, attempt: int) -> AbstractAsyncContextManager[None]:
         """Lets the first attempt pass and the others wait until it is their turn."""
-        return self._turn(key) if attempt else _NO_TURN
+        return self._reconcile(key) if attempt else _NO_LOCK
 
     @asynccontextmanager
-    async def _turn(self, key: Key) -> AsyncIterator[None]:
+    async def _reconcile(self, key: Key) -> AsyncIterator[None]:
         lock = self._locks.setdefault(key, asyncio.Lock())
         await lock.acquire()
         held = [lock]

@@ -167,17 +167,17 @@ def _written_out(obj: Object) -> Object:
 
 def _exists(call: Call, name: str, *, generated: bool) -> refusal.Refused:
     found = refusal.already_exists(call.resource.plural, call.resource.group, name)
-    told, details = found.status.message, found.status.details
+    stated, details = found.status.message, found.status.details
     if generated and details is not None:
         details = replace(details, retry_after_seconds=1)
-        told += ", the server was not able to generate a unique name for the object"
+        stated += ", the server was not able to generate a unique name for the object"
     record = call.world.storage.get(call.key_of(name))
     if (
         record is not None
         and "deletionTimestamp" in documents.known(call.resource, record)["metadata"]
     ):
-        told = f"object is being deleted: {told}"
-    return refusal.Refused(replace(found.status, message=told, details=details))
+        stated = f"object is being deleted: {stated}"
+    return refusal.Refused(replace(found.status, message=stated, details=details))
 
 
 async def update(call: Call) -> Answer:
@@ -235,7 +235,7 @@ async def change(
 ) -> Answer:
     """Replaces the stored object by what is made from it; creates it if it is not there and that is allowed."""
     for attempt in range(ATTEMPTS):
-        async with call.world.turns.at(call.key, attempt):
+        async with call.world.locks.at(call.key, attempt):
             try:
                 return await _change(call, options, make, part, creates=creates)
             except (Conflict, NotFound, AlreadyExists):

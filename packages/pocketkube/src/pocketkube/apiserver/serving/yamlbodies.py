@@ -67,7 +67,7 @@ def decode(text: str) -> Any:
     except NotYaml:
         raise
     except yaml.YAMLError as error:
-        raise NotYaml(_told(error)) from None
+        raise NotYaml(_reported(error)) from None
     except (ValueError, TypeError, RecursionError) as error:
         raise NotYaml(f"yaml: {error}") from None
 
@@ -152,7 +152,7 @@ def _measure(text: str) -> None:
             raise NotYaml("yaml: document contains excessive aliasing")
 
 
-def _told(error: yaml.YAMLError) -> str:
+def _reported(error: yaml.YAMLError) -> str:
     if not isinstance(error, yaml.MarkedYAMLError):
         return f"yaml: {error}"
     marks = (mark for mark in (error.context_mark, error.problem_mark) if mark and mark.line)

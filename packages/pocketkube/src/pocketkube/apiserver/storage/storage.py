@@ -151,7 +151,7 @@ class Storage:
                 answer.set_exception(outcome)
             else:
                 answer.set_result(outcome)
-        self._progress.wake(events)
+        self._progress.requeue(events)
 
     def _show(self, events: Iterable[Event]) -> None:
         now = asyncio.get_running_loop().time()

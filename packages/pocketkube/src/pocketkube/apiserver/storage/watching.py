@@ -45,7 +45,7 @@ class Progress:
         self.closed = False
         self._waiters: dict[Place, dict[asyncio.Future[Quiet], Push | None]] = {}
 
-    def wake(self, events: Sequence[Event]) -> None:
+    def requeue(self, events: Sequence[Event]) -> None:
         """Tells everybody whom one of these changes, just made, concerns: wakes who was not told by a push."""
         places: dict[Place, list[Event]] = {}
         for event in events:
@@ -55,7 +55,7 @@ class Progress:
                     places.setdefault(place, []).append(event)
         for place, concerned in places.items():
             waiters = self._waiters[place]
-            for waiter in _untold(waiters, concerned):
+            for waiter in _unreported(waiters, concerned):
                 _end(waiter, Quiet(events[0].version - 1, ended=True))
                 self.dismiss(place, waiter)
 
@@ -77,18 +77,18 @@ class Progress:
             self._waiters.pop(place, None)
 
 
-def _untold(
+def _unreported(
     waiters: Mapping[asyncio.Future[Quiet], Push | None], events: Sequence[Event]
 ) -> list[asyncio.Future[Quiet]]:
-    untold = []
+    unreported = []
     for waiter, push in waiters.items():
         try:
-            told = push is not None and not waiter.done() and push(events)
+            stated = push is not None and not waiter.done() and push(events)
         except Exception:  # noqa: BLE001  others are to be told all the same; who waits meets the trouble when it takes the events
-            told = False
-        if not told:
-            untold.append(waiter)
-    return untold
+            stated = False
+        if not stated:
+            unreported.append(waiter)
+    return unreported
 
 
 def _end(waiter: asyncio.Future[Quiet], quiet: Quiet) -> None:

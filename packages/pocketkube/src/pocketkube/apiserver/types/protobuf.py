@@ -42,8 +42,8 @@ class NotOfKind(Malformed):
         api_version: Its version.
     """
 
-    def __init__(self, told: str, api_version: str, kind: str) -> None:
-        super().__init__(told)
+    def __init__(self, stated: str, api_version: str, kind: str) -> None:
+        super().__init__(stated)
         self.api_version, self.kind = api_version, kind
 
 
@@ -76,8 +76,8 @@ def _unwrapped(body: bytes) -> tuple[Mapping[int, str], bytes]:
     if not body:
         raise NoEnvelope("empty data")
     if not body.startswith(_MAGIC):
-        told = "provided data does not appear to be a protobuf message, expected prefix"
-        raise NoEnvelope(f"{told} [{' '.join(map(str, _MAGIC))}]")
+        stated = "provided data does not appear to be a protobuf message, expected prefix"
+        raise NoEnvelope(f"{stated} [{' '.join(map(str, _MAGIC))}]")
     if body == _MAGIC:
         raise NoEnvelope("empty body")
     try:
@@ -145,9 +145,11 @@ def _take(obj: Object, member: Member, sent: Value) -> None:
             if value is not None and (value or _is_set(member)):
                 obj[member.name] = value
     except Malformed as problem:
-        told = str(problem)
+        stated = str(problem)
         raise Malformed(
-            f"{told} for field {_go(member.name)}" if told[:-1].endswith("wireType = ") else told
+            f"{stated} for field {_go(member.name)}"
+            if stated[:-1].endswith("wireType = ")
+            else stated
         ) from None
 
 

@@ -40,8 +40,10 @@ def converter(api_version: str, kind: str) -> Callable[[Any], str]:
 
     def tell(obj: Any) -> str:
         fault = survey.first(of, obj, _read_alone)
-        told = str(fault or "")
-        return f"error decoding from json: {told}" if told.startswith("illegal base64") else told
+        stated = str(fault or "")
+        return (
+            f"error decoding from json: {stated}" if stated.startswith("illegal base64") else stated
+        )
 
     return tell
 

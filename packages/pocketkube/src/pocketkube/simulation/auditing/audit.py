@@ -15,14 +15,14 @@ from pocketkube.simulation.journal import Journal
 
 
 class Audit:
-    """Judges one run; `accuse` is told what was broken, in short and as a report."""
+    """Judges one run; `report_violation` is told what was broken, in short and as a report."""
 
     def __init__(
         self,
         invariants: Iterable[Invariant],
         clock: Clock,
         journal: Journal,
-        accuse: Callable[[str, str], None],
+        report_violation: Callable[[str, str], None],
         *,
         seed: int,
         replay: str,
@@ -30,7 +30,7 @@ class Audit:
         self._auditor = Auditor(invariants, clock.now())
         self._clock = clock
         self._journal = journal
-        self._accuse = accuse
+        self._report_violation = report_violation
         self._seed = seed
         self._replay = replay
         self._armed: datetime | None = None
@@ -66,7 +66,7 @@ class Audit:
             report = violation_text.render(
                 violation, seed=self._seed, writes=writes, replay=self._replay
             )
-            self._accuse(f"{violation.invariant}: {violation.sentence}", report)
+            self._report_violation(f"{violation.invariant}: {violation.sentence}", report)
 
 
 def _line_of(resource: str, namespace: str, name: str) -> str:

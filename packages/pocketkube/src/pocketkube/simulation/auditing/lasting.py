@@ -47,7 +47,7 @@ class Lasting(Invariant):
 
     def look(self, subject: Subject, view: View) -> Iterable[Finding]:
         since = self._since.get(subject)
-        told = self.wrong(subject, view)
-        if since is None or not told or since + self._limit > view.now:
+        stated = self.wrong(subject, view)
+        if since is None or not stated or since + self._limit > view.now:
             return
-        yield Broken(f"since {since:%X} {told}", (subject,))
+        yield Broken(f"since {since:%X} {stated}", (subject,))

@@ -35,7 +35,7 @@ class Punctual(Invariant, Generic[T]):
         raise NotImplementedError
 
     @property
-    def deed(self) -> str:
+    def action(self) -> str:
         """What happens to an object: deleted, expired."""
         raise NotImplementedError
 
@@ -69,9 +69,9 @@ class Punctual(Invariant, Generic[T]):
         if happened and not self.may_be_early(new, change, view):
             early = due - self._tolerance.skew - change.at if due is not None else None
             if early is None:
-                yield Broken(f"it was {self.deed}, which was not due at all", (about,))
+                yield Broken(f"it was {self.action}, which was not due at all", (about,))
             elif early > timedelta():
-                yield Broken(f"it was {self.deed} {early.total_seconds():g} s early", (about,))
+                yield Broken(f"it was {self.action} {early.total_seconds():g} s early", (about,))
         if due is not None and (old is None or self.due(old) != due):
             yield Later(self._tolerance.latest(max(due, change.at)), about)
 
@@ -82,4 +82,4 @@ class Punctual(Invariant, Generic[T]):
             return
         if not self.settled(obj):
             late = (view.now - due).total_seconds()
-            yield Broken(f"it was not {self.deed} {late:.3g} s after that was due", (subject,))
+            yield Broken(f"it was not {self.action} {late:.3g} s after that was due", (subject,))

@@ -24,7 +24,7 @@ def tolerance_of(script: Iterable[Step], *, faulty: bool) -> Tolerance:
     stopped = 0.0
     clocks: dict[str, list[float]] = {}
     for step in sorted(script, key=lambda each: each.at):
-        match step.deed:
+        match step.action:
             case Stop(process, seconds):
                 stopped = max(stopped, seconds)
                 outages.setdefault(process, []).append((step.at, step.at + seconds))

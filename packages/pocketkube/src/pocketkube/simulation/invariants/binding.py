@@ -30,8 +30,8 @@ class BoundOnce(Invariant):
         old, new = view.both(PODS)
         if old is None or new is None or old.spec.node_name in ("", new.spec.node_name):
             return
-        told = f"it was on node {old.spec.node_name} and is now on {new.spec.node_name or 'none'}"
-        yield Broken(told, (subject_of(change),))
+        stated = f"it was on node {old.spec.node_name} and is now on {new.spec.node_name or 'none'}"
+        yield Broken(stated, (subject_of(change),))
 
 
 class GatesHold(Invariant):
@@ -45,8 +45,8 @@ class GatesHold(Invariant):
         _, new = view.both(PODS)
         if new is not None and new.spec.node_name and new.spec.scheduling_gates:
             gates = ", ".join(gate.name for gate in new.spec.scheduling_gates)
-            told = f"it is on node {new.spec.node_name} in spite of its gates {gates}"
-            yield Broken(told, (subject_of(change),))
+            stated = f"it is on node {new.spec.node_name} in spite of its gates {gates}"
+            yield Broken(stated, (subject_of(change),))
 
 
 class SuitableNode(Invariant):

@@ -29,19 +29,19 @@ class VersionsGrow(Invariant):
 
     def check(self, change: Change, view: View) -> Iterable[Finding]:
         if change.version <= self._highest:
-            told = f"version {change.version} came after {self._highest}"
-            yield Broken(told, (subject_of(change),))
+            stated = f"version {change.version} came after {self._highest}"
+            yield Broken(stated, (subject_of(change),))
         self._highest = max(self._highest, change.version)
         _, carried = _stamps(change.after)
         if change.after is not None and carried != str(change.version):
-            told = f"version {change.version} was stored with {carried or 'none'}"
-            yield Broken(told, (subject_of(change),))
+            stated = f"version {change.version} was stored with {carried or 'none'}"
+            yield Broken(stated, (subject_of(change),))
         held, _ = view.both_bare()
         was = held.metadata.resource_version if held is not None else ""
         _, said = _stamps(change.before)
         if change.after is not None and was != said:
-            told = f"version {change.version} replaced {said or 'nothing'}, but {was or 'nothing'} was there"
-            yield Broken(told, (subject_of(change),))
+            stated = f"version {change.version} replaced {said or 'nothing'}, but {was or 'nothing'} was there"
+            yield Broken(stated, (subject_of(change),))
 
 
 class UidsAreForever(Invariant):
@@ -61,8 +61,8 @@ class UidsAreForever(Invariant):
         if new is not None and not new.metadata.uid:
             yield Broken("it has no UID", (about,))
         if old is not None and new is not None and old.metadata.uid != new.metadata.uid:
-            told = f"UID {old.metadata.uid} became {new.metadata.uid}"
-            yield Broken(told, (about,))
+            stated = f"UID {old.metadata.uid} became {new.metadata.uid}"
+            yield Broken(stated, (about,))
         if old is None and new is not None:
             yield from self._born(new.metadata.uid, about)
         if old is not None and new is None:

@@ -37,8 +37,8 @@ class CountedOnce(Invariant):
                 yield Broken(f"{what} fell from {was} to {now}", (subject_of(change),))
         most = new.spec.completions
         if most is not None and new.status.succeeded > most:
-            told = f"{new.status.succeeded} pods have succeeded, of {most}"
-            yield Broken(told, (subject_of(change),))
+            stated = f"{new.status.succeeded} pods have succeeded, of {most}"
+            yield Broken(stated, (subject_of(change),))
 
 
 class DeadlineKept(Punctual[Job]):
@@ -47,7 +47,7 @@ class DeadlineKept(Punctual[Job]):
     name = "deadline-kept"
     promise = "A Job that is active for too long is ended at its deadline: never early, and at most a second late."
     kind = JOBS
-    deed = "ended"
+    action = "ended"
 
     def due(self, obj: Job) -> datetime | None:
         seconds, since = obj.spec.active_deadline_seconds, obj.status.start_time
@@ -71,7 +71,7 @@ class ExpiryKept(Punctual[Job]):
     promise = "A finished Job is deleted when its time to live is over: never early, and at most a second late."
     reads = (NAMESPACES,)
     kind = JOBS
-    deed = "deleted"
+    action = "deleted"
 
     def due(self, obj: Job) -> datetime | None:
         ttl = obj.spec.ttl_seconds_after_finished

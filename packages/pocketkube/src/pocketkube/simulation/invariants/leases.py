@@ -39,8 +39,8 @@ class OneHolder(Invariant):
         duration = timedelta(seconds=old.spec.lease_duration_seconds or 0)
         passed = change.at - renewed
         if passed < duration:
-            told = (
+            stated = (
                 f"{new.spec.holder_identity} took it from {holder} {passed.total_seconds():g} s after its "
                 f"renewal, of {duration.total_seconds():g}"
             )
-            yield Broken(told, (about,))
+            yield Broken(stated, (about,))

@@ -39,8 +39,8 @@ class GenerationsCount(Invariant):
         if now - was != steps and not (noted and now - was == 1):
             why = "what is wanted changed" if edited else "nothing that is wanted changed"
             why = "its deletion began" if begins else why
-            told = f"the generation went from {was} to {now} when {why}"
-            yield Broken(told, (subject_of(change),))
+            stated = f"the generation went from {was} to {now} when {why}"
+            yield Broken(stated, (subject_of(change),))
 
 
 class DeletionIsFinal(Invariant):
@@ -74,8 +74,8 @@ class FinalizersHold(Invariant):
             return
         meta = old.metadata
         if meta.finalizers and meta.deletion_timestamp is None:
-            told = f"it is gone in spite of {', '.join(meta.finalizers)}"
-            yield Broken(told, (subject_of(change),))
+            stated = f"it is gone in spite of {', '.join(meta.finalizers)}"
+            yield Broken(stated, (subject_of(change),))
 
 
 def _wanted(obj: Mapping[str, JSON] | None, resource: str) -> dict[str, JSON]:

@@ -48,14 +48,14 @@ class RolloutInBounds(Invariant):
         versions = self._former.of(ref.uid, change.at)
         if present is not None and present.metadata.uid == ref.uid:
             versions.append(present)
-        told = sum(each.spec.replicas for each in view.owned(REPLICA_SETS, ref.uid))
-        verdicts = [_objection(each, told, grew) for each in versions]
+        stated = sum(each.spec.replicas for each in view.owned(REPLICA_SETS, ref.uid))
+        verdicts = [_objection(each, stated, grew) for each in versions]
         if verdicts and all(verdicts):
             about = subject_of(change), Subject(str(DEPLOYMENTS), change.namespace, ref.name)
             yield Broken(verdicts[-1], about)
 
 
-def _objection(deployment: Deployment, told: int, grew: int) -> str:
+def _objection(deployment: Deployment, stated: int, grew: int) -> str:
     spec = deployment.spec
     if spec.strategy.type == "Recreate" or spec.paused:
         return ""
@@ -63,10 +63,10 @@ def _objection(deployment: Deployment, told: int, grew: int) -> str:
     most = spec.replicas + _amount(rolling.max_surge, spec.replicas, up=True)
     missing = _amount(rolling.max_unavailable, spec.replicas, up=False)
     least = spec.replicas - (missing or int(most == spec.replicas))
-    if grew > 0 and told > most:
-        return f"its Deployment may have {most} pods and now wants {told}"
-    if grew < 0 and told < least:
-        return f"its Deployment must keep {least} pods and now wants {told}"
+    if grew > 0 and stated > most:
+        return f"its Deployment may have {most} pods and now wants {stated}"
+    if grew < 0 and stated < least:
+        return f"its Deployment must keep {least} pods and now wants {stated}"
     return ""
 
 

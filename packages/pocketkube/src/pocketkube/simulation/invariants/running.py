@@ -21,5 +21,5 @@ class FinishedForGood(Invariant):
         if old is None or new is None or not core.is_finished(old):
             return
         if new.status.phase != old.status.phase:
-            told = f"its phase was {old.status.phase} and is now {new.status.phase or 'none'}"
-            yield Broken(told, (subject_of(change),))
+            stated = f"its phase was {old.status.phase} and is now {new.status.phase or 'none'}"
+            yield Broken(stated, (subject_of(change),))

@@ -32,7 +32,7 @@ Counts = dict[str, tuple[int, int]]
 """By name, what is and what should be."""
 
 
-class _Crew(NamedTuple):
+class _PodTracker(NamedTuple):
     """The active pods of an owner."""
 
     pods: list[Pod]
@@ -43,14 +43,14 @@ class _Crew(NamedTuple):
         return self.ready == len(self.pods)
 
 
-def _crew(view: View, *uids: str) -> _Crew:
+def _tracker(view: View, *uids: str) -> _PodTracker:
     pods = [
         pod
         for uid in uids
         for pod in view.owned(PODS, uid)
         if owned_by(pod, uid) and facts.is_active(pod)
     ]
-    return _Crew(pods, sum(map(facts.is_ready, pods)))
+    return _PodTracker(pods, sum(map(facts.is_ready, pods)))
 
 
 def _moves(view: View, uid: str) -> bool:
@@ -103,12 +103,12 @@ class ReplicaSetsSettle(_Settled[ReplicaSet]):
     owners = REPLICA_SETS
 
     def counts(self, owner: ReplicaSet, view: View) -> Counts:
-        crew, status = _crew(view, owner.metadata.uid), owner.status
+        tracker, status = _tracker(view, owner.metadata.uid), owner.status
         return {
-            "the number of its pods": (len(crew.pods), owner.spec.replicas),
-            "status.replicas": (status.replicas, len(crew.pods)),
-            "status.readyReplicas": (status.ready_replicas, crew.ready),
-            "status.availableReplicas": (status.available_replicas, crew.ready),
+            "the number of its pods": (len(tracker.pods), owner.spec.replicas),
+            "status.replicas": (status.replicas, len(tracker.pods)),
+            "status.readyReplicas": (status.ready_replicas, tracker.ready),
+            "status.availableReplicas": (status.available_replicas, tracker.ready),
             "status.observedGeneration": (status.observed_generation, owner.metadata.generation),
         }
 
@@ -128,11 +128,11 @@ class DeploymentsSettle(_Settled[Deployment]):
         meta, status, wanted = owner.metadata, owner.status, owner.spec.replicas
         seen = {"status.observedGeneration": (status.observed_generation, meta.generation)}
         sets = view.owned(REPLICA_SETS, meta.uid)
-        crew = _crew(view, *(each.metadata.uid for each in sets))
-        if owner.spec.paused or not crew.whole:
+        tracker = _tracker(view, *(each.metadata.uid for each in sets))
+        if owner.spec.paused or not tracker.whole:
             return seen
         return {
-            "the number of its pods": (len(crew.pods), wanted),
+            "the number of its pods": (len(tracker.pods), wanted),
             "status.replicas": (status.replicas, wanted),
             "status.updatedReplicas": (status.updated_replicas, wanted),
             "status.availableReplicas": (status.available_replicas, wanted),
@@ -148,12 +148,20 @@ class StatefulSetsSettle(_Settled[StatefulSet]):
     owners = STATEFUL_SETS
 
     def counts(self, owner: StatefulSet, view: View) -> Counts:
-        crew, status, wanted = _crew(view, owner.metadata.uid), owner.status, owner.spec.replicas
+        tracker, status, wanted = (
+            _tracker(view, owner.metadata.uid),
+            owner.status,
+            owner.spec.replicas,
+        )
         seen = {
             "status.observedGeneration": (status.observed_generation, owner.metadata.generation),
-            "status.readyReplicas": (status.ready_replicas, crew.ready),
+            "status.readyReplicas": (status.ready_replicas, tracker.ready),
         }
-        return {"the number of its pods": (len(crew.pods), wanted), **seen} if crew.whole else seen
+        return (
+            {"the number of its pods": (len(tracker.pods), wanted), **seen}
+            if tracker.whole
+            else seen
+        )
 
 
 class DaemonSetsSettle(_Settled[DaemonSet]):
@@ -164,11 +172,11 @@ class DaemonSetsSettle(_Settled[DaemonSet]):
     owners = DAEMON_SETS
 
     def counts(self, owner: DaemonSet, view: View) -> Counts:
-        crew, status = _crew(view, owner.metadata.uid), owner.status
+        tracker, status = _tracker(view, owner.metadata.uid), owner.status
         seen = {
             "status.observedGeneration": (status.observed_generation, owner.metadata.generation)
         }
-        if not crew.whole:
+        if not tracker.whole:
             return seen
         return {
             "status.currentNumberScheduled": (
@@ -190,8 +198,8 @@ class JobsSettle(_Settled[Job]):
     owners = JOBS
 
     def counts(self, owner: Job, view: View) -> Counts:
-        crew, noted = _crew(view, owner.metadata.uid), owner.status.uncounted_terminated_pods
-        pods = len(crew.pods)
+        tracker, noted = _tracker(view, owner.metadata.uid), owner.status.uncounted_terminated_pods
+        pods = len(tracker.pods)
         return {
             "the number of its pods": (pods, 0 if facts.is_over(owner) else pods),
             "status.active": (owner.status.active, pods),

@@ -41,8 +41,8 @@ class BoundPodsRun(Invariant):
             if facts.is_ready(pod) or _pauses(pod):
                 continue
             if view.quiet_for(subject_of(pod)) >= A_MOMENT:
-                told = f"it is {pod.status.phase or 'nothing'} on node {pod.spec.node_name}, and not ready"
-                yield Broken(told, (subject_of(pod),))
+                stated = f"it is {pod.status.phase or 'nothing'} on node {pod.spec.node_name}, and not ready"
+                yield Broken(stated, (subject_of(pod),))
 
 
 class NobodyForgotten(Invariant):
@@ -93,10 +93,10 @@ def _is_calm(node: Node, view: View) -> bool:
 
 
 def _silence(pod: Pod) -> Iterable[Broken]:
-    told = core.reported(pod.status.conditions, "PodScheduled")
+    stated = core.reported(pod.status.conditions, "PodScheduled")
     reason = "SchedulingGated" if pod.spec.scheduling_gates else "Unschedulable"
-    if told is None or (told.status, told.reason) != ("False", reason):
-        said = f"{told.status} {told.reason}".strip() if told is not None else "nothing"
+    if stated is None or (stated.status, stated.reason) != ("False", reason):
+        said = f"{stated.status} {stated.reason}".strip() if stated is not None else "nothing"
         yield Broken(f"it waits but says {said} of its scheduling", (subject_of(pod),))
 
 

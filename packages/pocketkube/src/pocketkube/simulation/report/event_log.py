@@ -28,12 +28,12 @@ class Happenings:
     def __init__(self) -> None:
         self._first: list[Happening] = []
         self._last: deque[Happening] = deque(maxlen=MOST // 2)
-        self._told = 0
+        self._reported = 0
         self._nodes: _Nodes | None = None
 
     def add(self, happening: Happening) -> None:
         """Something happened."""
-        self._told += 1
+        self._reported += 1
         if len(self._first) < MOST // 2:
             self._first.append(happening)
         else:
@@ -47,11 +47,11 @@ class Happenings:
             same = self._nodes = _Nodes(at, what)
         same.names.append(name)
 
-    def told(self) -> tuple[tuple[Happening, ...], int]:
+    def stated(self) -> tuple[tuple[Happening, ...], int]:
         """All that is kept, by time, and how many lines are not."""
         self._flush()
         kept = sorted([*self._first, *self._last], key=lambda each: (each.at, each.kind != _NODE))
-        return tuple(kept), self._told - len(kept)
+        return tuple(kept), self._reported - len(kept)
 
     def _flush(self) -> None:
         nodes, self._nodes = self._nodes, None

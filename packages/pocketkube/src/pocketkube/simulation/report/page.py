@@ -42,33 +42,33 @@ _STATES = {
 
 def render(report: Report) -> str:
     """The whole page."""
-    told, run = report.timeline, report.run
+    stated, run = report.timeline, report.run
     style = files(__package__).joinpath("page.css").read_text("utf-8")
-    verdict = "Kept" if told.kept else "Not kept"
+    verdict = "Kept" if stated.kept else "Not kept"
     parts = [
-        _head(told, run, verdict),
-        _promises(told),
-        _workloads(told),
-        _use(told),
-        _happenings(told),
+        _head(stated, run, verdict),
+        _promises(stated),
+        _workloads(stated),
+        _use(stated),
+        _happenings(stated),
         _foot(run),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{verdict}: korder simulate, {_day(told.start)}</title>\n"
+        f"<title>{verdict}: korder simulate, {_day(stated.start)}</title>\n"
         f"<style>\n{style}</style>\n"
-        f'<body class="{"kept" if told.kept else "broken"}">\n<main>\n'
+        f'<body class="{"kept" if stated.kept else "broken"}">\n<main>\n'
         + "\n".join(filter(None, parts))
         + "\n</main>\n</body>\n</html>\n"
     )
 
 
-def _head(told: Timeline, run: Run, verdict: str) -> str:
+def _head(stated: Timeline, run: Run, verdict: str) -> str:
     facts = {
-        "From": _stamp(told.start),
-        "To": _stamp(told.end),
-        "Length": lasting((told.end - told.start).total_seconds()),
+        "From": _stamp(stated.start),
+        "To": _stamp(stated.end),
+        "Length": lasting((stated.end - stated.start).total_seconds()),
         "Nodes": f"{run.nodes:,}",
         "Manifests": f"{run.manifests:,}",
         "Seed": str(run.seed),
@@ -77,7 +77,7 @@ def _head(told: Timeline, run: Run, verdict: str) -> str:
     listed = "".join(
         f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items()
     )
-    return f"<header><h1><span>{verdict}</span> {escape(told.verdict)}</h1>\n<dl>{listed}</dl></header>"
+    return f"<header><h1><span>{verdict}</span> {escape(stated.verdict)}</h1>\n<dl>{listed}</dl></header>"
 
 
 def _foot(run: Run) -> str:
@@ -87,17 +87,17 @@ def _foot(run: Run) -> str:
     )
 
 
-def _promises(told: Timeline) -> str:
-    broken = [] if told.violations else [each for each in told.promises if not each.kept]
+def _promises(stated: Timeline) -> str:
+    broken = [] if stated.violations else [each for each in stated.promises if not each.kept]
     violations = "".join(
-        f'<tr class="x"><td class="n">{_clock(told, each.at)}</td>'
+        f'<tr class="x"><td class="n">{_clock(stated, each.at)}</td>'
         f'<td class="w">{escape(each.invariant)}: {escape(each.text)}</td></tr>\n'
-        for each in told.violations
+        for each in stated.violations
     )
     rows = violations + "".join(_promise(each) for each in broken)
     if not rows:
         return ""
-    count = f"{len(broken)} of {len(told.promises)} promises" if broken else ""
+    count = f"{len(broken)} of {len(stated.promises)} promises" if broken else ""
     return (
         f"<section><h2>What was not kept<small>{count}</small></h2>\n<table><thead><tr><th>Who</th>"
         f"<th>Why</th></tr></thead><tbody>\n{rows}</tbody></table></section>"
@@ -109,33 +109,33 @@ def _promise(promise: Promise) -> str:
     return f'<tr><td class="n">{who}</td><td class="w">{escape(promise.text)}</td></tr>\n'
 
 
-def _workloads(told: Timeline) -> str:
-    if not told.workloads:
+def _workloads(stated: Timeline) -> str:
+    if not stated.workloads:
         return ""
     rows, before = list[str](), ""
-    for workload in told.workloads:
+    for workload in stated.workloads:
         reason = _reason(workload)
         shown = "as above" if reason and reason == before else reason
-        rows.append(_workload(told, workload, shown))
+        rows.append(_workload(stated, workload, shown))
         before = reason or before
     folded = "".join(
         f"<p>And {each.count:,} more of kind {escape(each.kind)} with {each.pods:,} pods that came and "
         f"went; the longest wait was {lasting(each.longest_wait_seconds)}.</p>"
-        for each in told.folded
+        for each in stated.folded
     )
     heads = "".join(f'<th scope="col">{title}</th>' for title in _COLUMNS)
     return (
-        f"<section><h2>Workloads<small>{len(told.workloads):,}</small></h2>\n<table class=wl><thead><tr>"
-        f'{heads}<th scope="col">{_axis(told)}</th></tr></thead><tbody>\n'
+        f"<section><h2>Workloads<small>{len(stated.workloads):,}</small></h2>\n<table class=wl><thead><tr>"
+        f'{heads}<th scope="col">{_axis(stated)}</th></tr></thead><tbody>\n'
         + "\n".join(rows)
-        + f"\n</tbody></table>\n{folded}{_legend(told)}</section>"
+        + f"\n</tbody></table>\n{folded}{_legend(stated)}</section>"
     )
 
 
 _COLUMNS = ("Kind", "Name", "Runs", "Wanted at", "Longest wait")
 
 
-def _workload(told: Timeline, workload: Workload, reason: str) -> str:
+def _workload(stated: Timeline, workload: Workload, reason: str) -> str:
     """One row; there may be a thousand, so everything that can be left to the style sheet is."""
     said = {State.DONE: "done", State.FAILED: "failed", State.IDLE: "none"}
     runs = said.get(workload.state, f"{workload.running}/{workload.wanted}")
@@ -146,7 +146,7 @@ def _workload(told: Timeline, workload: Workload, reason: str) -> str:
     return (
         f"<tr><td>{escape(workload.kind)}<td>{escape(workload.title)}{why}"
         f"<td{broken}>{'deleted' if workload.deleted_at else runs}"
-        f"<td>{_clock(told, workload.wanted_at)}<td>{waited}<td>{_bar(told, workload.spans)}"
+        f"<td>{_clock(stated, workload.wanted_at)}<td>{waited}<td>{_bar(stated, workload.spans)}"
     )
 
 
@@ -157,30 +157,30 @@ def _reason(workload: Workload) -> str:
     return wait.why[: LONGEST_REASON - 1] + "…"
 
 
-def _bar(told: Timeline, spans: Iterable[Span]) -> str:
+def _bar(stated: Timeline, spans: Iterable[Span]) -> str:
     strokes: dict[str, str] = {}
     for span in spans:
-        begin, end = _x(told, span.start), _x(told, span.end)
+        begin, end = _x(stated, span.start), _x(stated, span.end)
         name = _STATES[span.state][0]
         strokes[name] = strokes.get(name, "") + f"M{begin} 5H{max(end, begin + 2)}"
     paths = "".join(f'<path class={name} d="{path}"/>' for name, path in strokes.items())
     return f'<svg viewBox="0 0 {_ACROSS} 10" preserveAspectRatio=none>{paths}</svg>'
 
 
-def _x(told: Timeline, at: datetime) -> int:
-    whole = (told.end - told.start).total_seconds() or 1.0
-    return round((at - told.start).total_seconds() / whole * _ACROSS)
+def _x(stated: Timeline, at: datetime) -> int:
+    whole = (stated.end - stated.start).total_seconds() or 1.0
+    return round((at - stated.start).total_seconds() / whole * _ACROSS)
 
 
-def _axis(told: Timeline) -> str:
-    marks = (told.start + (told.end - told.start) * i / _TICKS for i in range(_TICKS))
-    several = (told.end - told.start).days > 1
+def _axis(stated: Timeline) -> str:
+    marks = (stated.start + (stated.end - stated.start) * i / _TICKS for i in range(_TICKS))
+    several = (stated.end - stated.start).days > 1
     labels = (f"{at:%b %d %H:%M}" if several else f"{at:%H:%M}" for at in marks)
     return '<span class="t">' + "".join(f"<span>{label}</span>" for label in labels) + "</span>"
 
 
-def _legend(told: Timeline) -> str:
-    seen = {span.state for workload in told.workloads for span in workload.spans}
+def _legend(stated: Timeline) -> str:
+    seen = {span.state for workload in stated.workloads for span in workload.spans}
     items = "".join(
         f'<li><svg viewBox="0 0 30 10" aria-hidden="true"><path class="{name}" d="M0 5H30"/></svg>'
         f"{meaning}</li>"
@@ -190,25 +190,25 @@ def _legend(told: Timeline) -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def _use(told: Timeline) -> str:
-    shown = [each for each in told.use.series if any(each.allocatable)]
+def _use(stated: Timeline) -> str:
+    shown = [each for each in stated.use.series if any(each.allocatable)]
     if not shown:
         return ""
-    queues = [_waiting("pods", told.use.waiting), _waiting("tickets", told.use.waiting_tickets)]
+    queues = [_waiting("pods", stated.use.waiting), _waiting("tickets", stated.use.waiting_tickets)]
     figures = "\n".join([*map(_figure, shown), *filter(None, queues)])
     return (
         "<section><h2>How full the cluster was<small>requested, against what its nodes have"
-        f"</small></h2>\n{figures}\n{_numbers(told, shown)}</section>"
+        f"</small></h2>\n{figures}\n{_numbers(stated, shown)}</section>"
     )
 
 
 def _figure(series: Series) -> str:
     most, have = max(series.peak), max(series.allocatable)
-    told = f"{amount(series.resource, most)} of {amount(series.resource, have)} at most"
-    label = escape(f"{series.resource}: {told}", quote=True)
+    stated = f"{amount(series.resource, most)} of {amount(series.resource, have)} at most"
+    label = escape(f"{series.resource}: {stated}", quote=True)
     top = max(most, have)
     return (
-        f"<figure><figcaption>{escape(series.resource)}<span>{told}</span></figcaption>"
+        f"<figure><figcaption>{escape(series.resource)}<span>{stated}</span></figcaption>"
         f'<svg class="u grid" viewBox="0 0 {_ACROSS} 100" preserveAspectRatio="none" role="img" '
         f'aria-label="{label}"><path class="area" d="{curve(series.requested, top, _ACROSS)}V100H0Z"/>'
         f'<path class="peak" d="{curve(series.peak, top, _ACROSS)}"/>'
@@ -228,13 +228,13 @@ def _waiting(noun: str, counts: Sequence[int]) -> str:
     )
 
 
-def _numbers(told: Timeline, shown: Sequence[Series]) -> str:
+def _numbers(stated: Timeline, shown: Sequence[Series]) -> str:
     """The same as a table of at most 24 rows."""
-    count = len(told.use.waiting)
+    count = len(stated.use.waiting)
     step = max(-(-count // 24), 1)
-    queues = {"pods": told.use.waiting}
-    if any(told.use.waiting_tickets):
-        queues["tickets"] = told.use.waiting_tickets
+    queues = {"pods": stated.use.waiting}
+    if any(stated.use.waiting_tickets):
+        queues["tickets"] = stated.use.waiting_tickets
     titles = [*(each.resource for each in shown), *(f"Waiting {noun}" for noun in queues)]
     heads = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
     rows = []
@@ -243,9 +243,9 @@ def _numbers(told: Timeline, shown: Sequence[Series]) -> str:
         cells = "".join(
             f'<td class="n">{amount(each.resource, max(each.peak[part]))}</td>' for each in shown
         )
-        at = told.start + (told.end - told.start) * begin / count
+        at = stated.start + (stated.end - stated.start) * begin / count
         waiting = "".join(f"<td>{max(counts[part])}</td>" for counts in queues.values())
-        rows.append(f'<tr><td class="n">{_clock(told, at)}</td>{cells}{waiting}</tr>')
+        rows.append(f'<tr><td class="n">{_clock(stated, at)}</td>{cells}{waiting}</tr>')
     return (
         "<details><summary>The same in numbers: the most requested from each instant on, and how many "
         f'{" and ".join(queues)} waited</summary>\n<table><thead><tr><th scope="col">From</th>{heads}'
@@ -253,14 +253,14 @@ def _numbers(told: Timeline, shown: Sequence[Series]) -> str:
     )
 
 
-def _happenings(told: Timeline) -> str:
-    kept, half, skipped = list(told.happenings), MOST_HAPPENINGS // 2, told.happenings_left_out
+def _happenings(stated: Timeline) -> str:
+    kept, half, skipped = list(stated.happenings), MOST_HAPPENINGS // 2, stated.happenings_left_out
     if not kept:
         return ""
     if len(kept) > MOST_HAPPENINGS:
         skipped += len(kept) - MOST_HAPPENINGS
         kept = kept[:half] + kept[-half:]
-    rows = [_happening(told, each) for each in kept]
+    rows = [_happening(stated, each) for each in kept]
     if skipped:
         rows.insert(half, f'<tr><td><td colspan="2">… {skipped:,} more …')
     return (
@@ -271,16 +271,16 @@ def _happenings(told: Timeline) -> str:
     )
 
 
-def _happening(told: Timeline, happening: Happening) -> str:
+def _happening(stated: Timeline, happening: Happening) -> str:
     bad = ' class="x"' if happening.bad else ""
     return (
-        f'<tr{bad}><td class="n">{_clock(told, happening.at)}<td class="w"><span class="k">'
+        f'<tr{bad}><td class="n">{_clock(stated, happening.at)}<td class="w"><span class="k">'
         f'{escape(happening.kind)}</span> {escape(happening.name)}<td class="w">{escape(happening.text)}'
     )
 
 
-def _clock(told: Timeline, at: datetime) -> str:
-    return clock(at, told.start, told.end)
+def _clock(stated: Timeline, at: datetime) -> str:
+    return clock(at, stated.start, stated.end)
 
 
 def _day(at: datetime) -> str:

@@ -37,7 +37,7 @@ class Member:
         return Wait(pod=self.name, since=self.since, seconds=seconds, why=self.why)
 
 
-class Crew:
+class PodTracker:
     """All pods of a workload."""
 
     def __init__(self) -> None:

@@ -6,12 +6,12 @@ may be added, none is renamed or taken away without another number in `format`.
 
 import msgspec
 
-from pocketkube.simulation.report.timeline import Timeline, Told
+from pocketkube.simulation.report.timeline import Summary, Timeline
 
 FORMAT = 1
 
 
-class Run(Told):
+class Run(Summary):
     """What was played, and how to play it again."""
 
     seed: int
@@ -32,7 +32,7 @@ class Run(Told):
     """What to type to see the same again."""
 
 
-class Report(Told):
+class Report(Summary):
     """Everything about a run."""
 
     run: Run

@@ -51,7 +51,7 @@ class Tickets:
             self._lines[uid] = self._find(change)
         line, phase = self._lines[uid], _phase(body)
         self._wait(change.at, uid, waits=phase is Phase.WAITS)
-        member = line.crew.members.get(uid)
+        member = line.tracker.members.get(uid)
         if member is None:
             member = self._meet(change, line, phase)
         if member is None or phase is None:
@@ -90,7 +90,7 @@ class Tickets:
         if line is None:
             return
         self._wait(change.at, uid, waits=False)
-        if uid in line.crew.members:
+        if uid in line.tracker.members:
             line.remove(change.at, uid, meant=True)
         else:
             line.dismiss(change.at, uid)

@@ -31,11 +31,11 @@ class State(StrEnum):
     FAILED = "failed"
 
 
-class Told(Base, omit_defaults=False):
+class Summary(Base, omit_defaults=False):
     """A part of a timeline: in JSON every field is there, whatever its value."""
 
 
-class Span(Told):
+class Span(Summary):
     """A part of the run in which a workload was, mostly, in one state."""
 
     start: datetime
@@ -43,7 +43,7 @@ class Span(Told):
     state: State
 
 
-class PodCounts(Told):
+class PodCounts(Summary):
     """How many pods of a workload have gone this far."""
 
     made: int = 0
@@ -53,7 +53,7 @@ class PodCounts(Told):
     gone: int = 0
 
 
-class Wait(Told):
+class Wait(Summary):
     """How long one pod waited from its creation until it ran, or until the end of the run, and why."""
 
     pod: str
@@ -62,7 +62,7 @@ class Wait(Told):
     why: str = ""
 
 
-class Workload(Told):
+class Workload(Summary):
     """One top-level workload, from when it was wanted to its end."""
 
     kind: str
@@ -95,7 +95,7 @@ class Workload(Told):
         return f"{self.namespace}/{self.name}"
 
 
-class Folded(Told):
+class Folded(Summary):
     """Workloads that are told together, because there are too many that ended well."""
 
     kind: str
@@ -104,7 +104,7 @@ class Folded(Told):
     longest_wait_seconds: float
 
 
-class Happening(Told):
+class Happening(Summary):
     """Something that somebody would want to know, in one line."""
 
     at: datetime
@@ -115,7 +115,7 @@ class Happening(Told):
     bad: bool = False
 
 
-class Series(Told):
+class Series(Summary):
     """The use of one resource, bucket by bucket; cpu in cores, everything else in units."""
 
     resource: str
@@ -127,7 +127,7 @@ class Series(Told):
     """The mean over the bucket of what these nodes have."""
 
 
-class Use(Told):
+class Use(Summary):
     """How full the cluster was."""
 
     bucket_seconds: float
@@ -138,7 +138,7 @@ class Use(Told):
     """The most tickets that waited for room at once."""
 
 
-class Promise(Told):
+class Promise(Summary):
     """Something the manifests ask for: kept, or not and why."""
 
     kind: str
@@ -148,7 +148,7 @@ class Promise(Told):
     text: str
 
 
-class Violation(Told):
+class Violation(Summary):
     """An invariant that the auditor saw broken."""
 
     at: datetime
@@ -156,7 +156,7 @@ class Violation(Told):
     text: str
 
 
-class Timeline(Told):
+class Timeline(Summary):
     """The whole story of a run."""
 
     start: datetime

@@ -92,8 +92,8 @@ class Chronicle:
         broken, violated = [each for each in promises if not each.kept], tuple(violations)
         for line in self._lines.values():
             line.conclude(at)
-        happenings, left_out = self._happenings.told()
-        workloads = [line.told(at) for line in self._lines.values()]
+        happenings, left_out = self._happenings.stated()
+        workloads = [line.stated(at) for line in self._lines.values()]
         return Timeline(
             start=self._division.start,
             end=at,
@@ -105,7 +105,7 @@ class Chronicle:
             happenings_left_out=left_out,
             workloads=tuple(sorted(workloads, key=_by_interest)),
             folded=tuple(self._folded[kind] for kind in sorted(self._folded)),
-            use=self._occupancy.told(at),
+            use=self._occupancy.stated(at),
         )
 
     def _promises(self) -> Iterable[Promise]:
@@ -225,14 +225,14 @@ class Chronicle:
                 self._fold(self._lines.pop(oldest))
 
     def _fold(self, line: Line) -> None:
-        kind, longest = line.name.kind, line.crew.longest
+        kind, longest = line.name.kind, line.tracker.longest
         before = self._folded.get(kind) or Folded(
             kind=kind, count=0, pods=0, longest_wait_seconds=0.0
         )
         self._folded[kind] = Folded(
             kind=kind,
             count=before.count + 1,
-            pods=before.pods + line.crew.counts.made,
+            pods=before.pods + line.tracker.counts.made,
             longest_wait_seconds=max(
                 before.longest_wait_seconds, longest.seconds if longest else 0.0
             ),

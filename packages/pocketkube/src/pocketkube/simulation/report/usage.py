@@ -72,7 +72,7 @@ class Occupancy:
             for name, amount in amounts.items():
                 _meter(meters, name, self._division).add(at, times * amount)
 
-    def told(self, end: datetime) -> Use:
+    def stated(self, end: datetime) -> Use:
         """Everything up to the end; of a run that ended early, only the parts that have begun."""
         self._waiting.advance(end)
         self._waiting_tickets.advance(end)

@@ -13,10 +13,10 @@ from pocketkube.simulation.report.bars import Bar
 from pocketkube.simulation.report.gaps import Gap
 from pocketkube.simulation.report.goals import Goal
 from pocketkube.simulation.report.pending_tickets import Coming
-from pocketkube.simulation.report.pod_tracker import Crew, Member, Phase
+from pocketkube.simulation.report.pod_tracker import Member, Phase, PodTracker
 from pocketkube.simulation.report.timeline import Promise, State, Workload, clock, lasting
 
-NOTICE = 10.0
+EMIT = 10.0
 """Seconds for which pods may be missing, while others take their place, without being talked about."""
 
 POD = "Pod"
@@ -55,7 +55,7 @@ class Line:
         self.name = name
         self.promised = False
         self.deleted_at: datetime | None = None
-        self.crew = Crew()
+        self.tracker = PodTracker()
         self._coming = Coming()
         self._division = division
         self._tell = tell
@@ -94,7 +94,7 @@ class Line:
         """How many pods are to run; where nobody says, those that are there, that were lost, and that are yet to come."""
         if self._goal.pods is not None:
             return self._goal.pods
-        there = self.crew.unfinished + len(self._lost) + self._coming.due
+        there = self.tracker.unfinished + len(self._lost) + self._coming.due
         return there + self._unmade + self._lapsed
 
     @property
@@ -102,7 +102,7 @@ class Line:
         """How many tickets an order wants that are not there; while it is paused it makes none."""
         if self._goal.held:
             return 0
-        bare = self._goal.nodes - self.crew.unfinished - self._coming.there
+        bare = self._goal.nodes - self.tracker.unfinished - self._coming.there
         return max(self._coming.unmade, bare)
 
     @property
@@ -110,7 +110,7 @@ class Line:
         """How many tickets of a standing pool have expired and are not replaced."""
         if self._goal.held:
             return 0
-        there = self.crew.unfinished + self._coming.there + self._coming.unmade
+        there = self.tracker.unfinished + self._coming.there + self._coming.unmade
         return max(min(self._coming.lapsed, self._goal.standing - there), 0)
 
     @property
@@ -122,14 +122,14 @@ class Line:
             return State.DONE
         if not wanted:
             return State.IDLE
-        if self.crew.running >= wanted and not self.crew.waiting:
+        if self.tracker.running >= wanted and not self.tracker.waiting:
             return State.RUNNING
-        return State.SHORT if self.crew.running else State.WAITING
+        return State.SHORT if self.tracker.running else State.WAITING
 
     @property
     def _is_over(self) -> bool:
         """Whether all there was has ended; an order may always make more."""
-        return self._goal.pods is None and bool(self.crew.members) and not self._holds
+        return self._goal.pods is None and bool(self.tracker.members) and not self._holds
 
     def aim(self, at: datetime, goal: Goal) -> None:
         """The object says what it wants, maybe the same as before."""
@@ -158,7 +158,7 @@ class Line:
         self._pass(at)
         self._coming.make(name)
         self._coming.leave(uid)
-        member = self.crew.make(at, uid, name)
+        member = self.tracker.make(at, uid, name)
         if self.name.kind == POD:
             self.deleted_at = None
             self._pods = tuple(dict.fromkeys((*self._pods, name)))[:2]
@@ -181,21 +181,21 @@ class Line:
     def move(self, at: datetime, uid: str, phase: Phase, why: str) -> None:
         """A pod has gone a step, or has another reason to wait."""
         if why:
-            self.crew.explain(uid, why)
-        if phase is not self.crew.members[uid].phase:
+            self.tracker.explain(uid, why)
+        if phase is not self.tracker.members[uid].phase:
             self._pass(at)
-            self.crew.move(at, uid, phase)
+            self.tracker.move(at, uid, phase)
         self._judge(at)
 
     def remove(self, at: datetime, uid: str, *, meant: bool) -> None:
         """A pod is gone. One that nobody owns and nobody meant to go is lost."""
         self._pass(at)
-        member = self.crew.remove(at, uid)
+        member = self.tracker.remove(at, uid)
         if self.name.kind == POD:
             if not meant and member.phase is not Phase.SUCCEEDED:
                 self._lost += [member.name] if self.promised else []
                 self._say(at, f"{member.name} was lost", bad=True)
-            if not self.wanted and not self.crew.members:
+            if not self.wanted and not self.tracker.members:
                 self.deleted_at, self._gap = at, None
         self._judge(at)
 
@@ -204,7 +204,7 @@ class Line:
         self._missed += 1
         if self._gap is not None:
             self._gap.in_vain = True
-        self._missed_why = self.crew.members[uid].why or self._missed_why
+        self._missed_why = self.tracker.members[uid].why or self._missed_why
         self.move(at, uid, Phase.SUCCEEDED, "")
 
     def lapse(self, at: datetime, uid: str) -> None:
@@ -281,9 +281,9 @@ class Line:
             return
         seconds = (at - gap.since).total_seconds()
         ends = runs or gap.in_vain or not self._holds
-        if seconds < NOTICE and not (gap.cause and self.promised and ends):
+        if seconds < EMIT and not (gap.cause and self.promised and ends):
             return
-        reason = f": {gap.why}" if gap.why and seconds >= NOTICE else ""
+        reason = f": {gap.why}" if gap.why and seconds >= EMIT else ""
         gap.hold(at, 0, 0)
         missing, wanted = gap.mostly()
         after = f"all {self._well} after {lasting(seconds)}"
@@ -293,20 +293,20 @@ class Line:
         if gap.lapsed:
             self._lapses.append(f"{after} since {self._clock(gap.since)}{reason}")
         cause = self._caused(gap, wanted if missed else self.wanted)
-        told = [cause, after] if runs or missed else [cause]
+        stated = [cause, after] if runs or missed else [cause]
         self._say(
-            gap.since, f"{', '.join(filter(None, told))}{reason}", bad=gap.in_vain or gap.lapsed
+            gap.since, f"{', '.join(filter(None, stated))}{reason}", bad=gap.in_vain or gap.lapsed
         )
 
     def conclude(self, end: datetime) -> None:
         """The run ends, and tells of what is still missing."""
         gap = self._gap
-        if gap is None or not (self.promised or (end - gap.since).total_seconds() >= NOTICE):
+        if gap is None or not (self.promised or (end - gap.since).total_seconds() >= EMIT):
             return
         still = f"{self._missing} of {self.wanted} still missing at the end"
         reason = f": {self._why}" if self._why else ""
-        told = ", ".join(filter(None, [self._caused(gap, self.wanted), still]))
-        self._say(gap.since, f"{told}{reason}", bad=self.promised)
+        stated = ", ".join(filter(None, [self._caused(gap, self.wanted), still]))
+        self._say(gap.since, f"{stated}{reason}", bad=self.promised)
 
     def _caused(self, gap: Gap, wanted: int) -> str:
         """Why something was missing; of an order with the number, which nobody knew when it began."""
@@ -319,16 +319,16 @@ class Line:
 
     @property
     def _missing(self) -> int:
-        return max(self.wanted - self.crew.running, self.crew.waiting)
+        return max(self.wanted - self.tracker.running, self.tracker.waiting)
 
     @property
     def _why(self) -> str:
-        return self.crew.why or self._trouble
+        return self.tracker.why or self._trouble
 
     def _say(self, at: datetime, text: str, *, bad: bool = False) -> None:
         self._tell(at, self, text, bad=bad)
 
-    def told(self, end: datetime) -> Workload:
+    def stated(self, end: datetime) -> Workload:
         """The whole story, at the end of the run."""
         self._pass(end)
         kind, namespace, name = self.shown
@@ -339,16 +339,16 @@ class Line:
             promised=self.promised,
             state=self.state if self.deleted_at is None else self._last,
             wanted_at=self._wanted_at,
-            started_at=self.crew.started_at,
+            started_at=self.tracker.started_at,
             complete_at=self._complete_at,
             ended_at=self._ended_at,
             deleted_at=self.deleted_at,
             wanted=self.wanted,
-            running=self.crew.running,
-            waiting=self.crew.waiting,
-            pods=self.crew.counts,
-            longest_wait=self.crew.longest_of_all(end),
-            current_wait=self.crew.current_wait(end),
+            running=self.tracker.running,
+            waiting=self.tracker.waiting,
+            pods=self.tracker.counts,
+            longest_wait=self.tracker.longest_of_all(end),
+            current_wait=self.tracker.current_wait(end),
             spans=self._bar.spans(self.deleted_at or end),
         )
 
@@ -359,7 +359,7 @@ class Line:
         return Promise(kind=kind, namespace=namespace, name=name, kept=kept, text=text)
 
     def _verdict(self) -> tuple[bool, str]:
-        state, crew = self.state, self.crew
+        state, tracker = self.state, self.tracker
         if self._missed:
             number = "a ticket" if self._missed == 1 else f"{self._missed} tickets"
             why = f": {self._missed_why}" if self._missed_why else ""
@@ -374,11 +374,15 @@ class Line:
         if state is State.FAILED:
             return False, f"failed: {self._goal.failed}"
         since = f" since {self._clock(self._gap.since)}" if self._gap is not None else ""
-        has = f"wants {self.wanted}, has {crew.running}{since}"
-        waits = f"{crew.waiting} wait{'s' if crew.waiting == 1 else ''}" if crew.waiting else ""
+        has = f"wants {self.wanted}, has {tracker.running}{since}"
+        waits = (
+            f"{tracker.waiting} wait{'s' if tracker.waiting == 1 else ''}"
+            if tracker.waiting
+            else ""
+        )
         far = f"is not complete, {self._goal.progress}" if self._goal.ends else ""
-        told = [far, has, waits, self._why]
-        return False, ": ".join(filter(None, told))
+        stated = [far, has, waits, self._why]
+        return False, ": ".join(filter(None, stated))
 
     def _kept(self) -> str:
         if self.deleted_at is not None:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from pocketkube.nodes.lifetimes import FAILS_AFTER, RUNS_FOR
 from pocketkube.simulation.script import (
+    Action,
     Apply,
     Create,
-    Deed,
     Delete,
     DeletePods,
     Manifest,
@@ -186,7 +186,7 @@ SORTS: dict[str, Sort] = {
 }
 
 
-def _idea(idea: str, kind: str, tenant: Tenant, rng: Random) -> Deed:
+def _idea(idea: str, kind: str, tenant: Tenant, rng: Random) -> Action:
     match idea:
         case "scale":
             return scale(kind, tenant.where, tenant.name, rng.randint(0, 7))

@@ -40,8 +40,8 @@ class ChargedFirst(Invariant):
         for quota in view.of(QUOTAS).all():
             if self._counts(quota, new, view):
                 about = (subject_of(change), usage.about(quota))
-                for told in (*_uncharged(quota, new), *self._too_many(quota, change, view)):
-                    yield Broken(told, about)
+                for stated in (*_uncharged(quota, new), *self._too_many(quota, change, view)):
+                    yield Broken(stated, about)
 
     def _note(self, change: Change, view: View) -> None:
         old, new = view.both(QUOTAS)

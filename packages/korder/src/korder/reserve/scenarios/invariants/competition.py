@@ -72,8 +72,8 @@ class RoomIsKept(Invariant):
     def judged(self, pod: Pod, lost: Promise, change: Change, view: View) -> Iterable[Finding]:
         """What follows from a promise that a pod has broken."""
         del view
-        told = f"pod {pod.metadata.name} was bound to node {lost.node} into its room"
-        yield Broken(told, (lost.ticket, subject_of(change)))
+        stated = f"pod {pod.metadata.name} was bound to node {lost.node} into its room"
+        yield Broken(stated, (lost.ticket, subject_of(change)))
 
     def check(self, change: Change, view: View) -> Iterable[Finding]:
         self._note_taint(change, view)
@@ -211,8 +211,8 @@ class BarriersStand(ClaimedRoomIsKept):
             return
         for promise in self.promises(change.name, view):
             if change.at - promise.since >= self._lag:
-                told = f"the barrier of node {change.name} was removed before its room was taken"
-                yield Broken(told, (promise.ticket, subject_of(change)))
+                stated = f"the barrier of node {change.name} was removed before its room was taken"
+                yield Broken(stated, (promise.ticket, subject_of(change)))
 
     def judged(self, pod: Pod, lost: Promise, change: Change, view: View) -> Iterable[Finding]:
         """Pods that are bound are judged elsewhere."""
@@ -285,10 +285,10 @@ class ReturningRoomIsKept(RoomIsKept):
         self.lost[end] += 1
         if end not in self.judged_ends:
             return
-        told = (
+        stated = (
             f"pod {pod.metadata.name} was bound to node {lost.node} into its room, whose pod {end}"
         )
-        yield Broken(told, (lost.ticket, subject_of(change)))
+        yield Broken(stated, (lost.ticket, subject_of(change)))
 
     def _awaited(self, ticket: Ticket, since: datetime, view: View) -> bool:
         if facts.is_going(ticket) or ticket.status.phase in facts.ENDED:

@@ -46,7 +46,7 @@ class TicketsExpire(Punctual[Ticket]):
         "A ticket that nobody took expires at its time: never early, and at most a second late."
     )
     kind = TICKETS
-    deed = "expired"
+    action = "expired"
 
     def due(self, obj: Ticket) -> datetime | None:
         status = obj.status
@@ -71,7 +71,7 @@ class TicketsGo(Punctual[Ticket]):
     promise = "A ticket that has ended is deleted when its time to live is over: never early, and at most a second late."
     reads = (NAMESPACES, ORDERS)
     kind = TICKETS
-    deed = "deleted"
+    action = "deleted"
 
     def due(self, obj: Ticket) -> datetime | None:
         life = obj.spec.lifecycle
@@ -196,8 +196,8 @@ class StartsAreKept(Invariant):
             if ticket is not None and start is not None:
                 early = start - _lead(ticket, view) - self._tolerance.skew - change.at
                 if early > timedelta():
-                    told = f"it was made {early.total_seconds():g} s early"
-                    yield Broken(told, (subject_of(change), facts.about(ticket)))
+                    stated = f"it was made {early.total_seconds():g} s early"
+                    yield Broken(stated, (subject_of(change), facts.about(ticket)))
         old, new = view.both(TICKETS)
         start = new.spec.starts_at if new is not None else None
         if start is not None and (old is None or old.spec.starts_at != start):

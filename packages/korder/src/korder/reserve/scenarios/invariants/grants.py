@@ -100,8 +100,8 @@ class ClaimsAreKept(Invariant):
         if late and deadline is not None and change.at >= deadline - self._tolerance.skew:
             return
         if is_open(node_of(old, view), pod):
-            told = f"pod {pod.metadata.name} lost it on node {old.status.node_name}, which is open: {new.status.reason}"
-            yield Broken(told, (subject_of(change), facts.about_pod(pod)))
+            stated = f"pod {pod.metadata.name} lost it on node {old.status.node_name}, which is open: {new.status.reason}"
+            yield Broken(stated, (subject_of(change), facts.about_pod(pod)))
 
 
 class _OfPinned(Lasting):
@@ -149,8 +149,8 @@ class PinnedPodsHaveTickets(_OfPinned):
         pod = self.orphan(subject, view)
         if pod is None:
             return ""
-        told = core.reported(pod.status.conditions, TICKET_BOUND_CONDITION)
-        if told is not None and told.status == "False" and told.reason:
+        stated = core.reported(pod.status.conditions, TICKET_BOUND_CONDITION)
+        if stated is not None and stated.status == "False" and stated.reason:
             return ""
         return "it is pinned to a node without a ticket, and no condition says why"
 

@@ -49,8 +49,8 @@ class ReservedWhenBound(Invariant):
         places = {each.spec.node_name for each in standing if each.spec.node_name}
         if new.status.node_name not in places:
             where = ", ".join(sorted(places)) or "no node"
-            told = f"it is Reserved on node {new.status.node_name or 'none'}, its guardians are on {where}"
-            yield Broken(told, (subject_of(change),))
+            stated = f"it is Reserved on node {new.status.node_name or 'none'}, its guardians are on {where}"
+            yield Broken(stated, (subject_of(change),))
 
 
 def _place(ticket: Ticket) -> tuple[TicketPhase | None, str]:
@@ -87,7 +87,7 @@ class ReservedIsGuarded(OfHoldings):
             return f"it is Reserved with {len(bound)} bound guardians"
         held, left = facts.asked_by(bound[0]), facts.left(ticket)
         if held != left:
-            return f"its guardian holds {_told(held)} instead of {_told(left)}"
+            return f"its guardian holds {_reported(held)} instead of {_reported(left)}"
         return ""
 
 
@@ -160,8 +160,8 @@ class GuardiansAreKept(Invariant):
         calm = node is not None and core.is_ready(node) and not node.spec.unschedulable
         same = facts.asked_by(pod) == facts.left(ticket)
         if calm and same and not others:
-            told = f"it was deleted on node {pod.spec.node_name} while its ticket was Reserved"
-            yield Broken(told, (subject_of(change), facts.about(ticket)))
+            stated = f"it was deleted on node {pod.spec.node_name} while its ticket was Reserved"
+            yield Broken(stated, (subject_of(change), facts.about(ticket)))
 
 
 def _stands(ticket: Ticket) -> bool:
@@ -191,5 +191,5 @@ class ClaimsAreLive(OfHoldings):
         return ""
 
 
-def _told(amounts: Mapping[str, Quantity]) -> str:
+def _reported(amounts: Mapping[str, Quantity]) -> str:
     return ", ".join(f"{name} {amount}" for name, amount in sorted(amounts.items())) or "nothing"

@@ -26,7 +26,7 @@ class ClaimsEnd(Punctual[Ticket]):
     name = "claims-end"
     promise = "A hand-over is over at its deadline, done or undone."
     kind = TICKETS
-    deed = "done or undone"
+    action = "done or undone"
 
     def due(self, obj: Ticket) -> datetime | None:
         if obj.status.phase is not TicketPhase.CLAIMING or facts.is_going(obj):
@@ -96,8 +96,8 @@ class ProtectedFirst(Invariant):
             return
         known = {pod.status.nominated_node_name, *self._nominated.of(pod.metadata.uid, change.at)}
         if place not in known:
-            told = f"it left node {place} without a barrier for pod {pod.metadata.name}"
-            yield Broken(told, (subject_of(change), facts.about_pod(pod), facts.about(ticket)))
+            stated = f"it left node {place} without a barrier for pod {pod.metadata.name}"
+            yield Broken(stated, (subject_of(change), facts.about_pod(pod), facts.about(ticket)))
 
     def _note(self, change: Change, view: View) -> None:
         """Keeps what has just ended: a barrier, a nomination."""
@@ -141,8 +141,8 @@ class BarrierHolds(Invariant):
         for other in batch:
             standing = [g for g in facts.guardians(other, view) if _keeps(g, node, other, ticket)]
             if standing and not self._has_room(pod, batch, change, view):
-                told = f"it was let go on {node} while guardian {standing[0].metadata.name} stood"
-                yield Broken(told, (subject_of(change), *map(facts.about_pod, standing)))
+                stated = f"it was let go on {node} while guardian {standing[0].metadata.name} stood"
+                yield Broken(stated, (subject_of(change), *map(facts.about_pod, standing)))
 
     def _note(self, view: View) -> None:
         old, new = view.both(TICKETS)
@@ -210,5 +210,5 @@ class ClaimedWhereHeld(Invariant):
             places = {owner.spec.node_name} if owner else {*self._gone.of(uid, change.at)}
             if new.status.node_name not in places:
                 where = ", ".join(sorted(places)) or "none"
-                told = f"it is Claimed on node {new.status.node_name}, its pod is on {where}"
-                yield Broken(told, (subject_of(change),))
+                stated = f"it is Claimed on node {new.status.node_name}, its pod is on {where}"
+                yield Broken(stated, (subject_of(change),))

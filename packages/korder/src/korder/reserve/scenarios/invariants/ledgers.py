@@ -52,8 +52,8 @@ class ChargesFit(Invariant):
         for used, hard, keys in parts:
             for key in sorted(keys & hard.keys()):
                 if quantity.parse(used.get(key, 0)) > quantity.parse(hard[key]):
-                    told = f"{key} was charged: {used[key]} of {hard[key]} are used"
-                    yield Broken(told, (subject_of(change),))
+                    stated = f"{key} was charged: {used[key]} of {hard[key]} are used"
+                    yield Broken(stated, (subject_of(change),))
 
 
 def _added(old: Quota, new: Quota) -> set[tuple[str, str]]:
@@ -90,15 +90,15 @@ class UsedIsCounted(Lasting):
         if quota is None or facts.is_going(quota):
             return ""
         there, *inside = self._counts.of(quota)
-        told = list(_differences(usage.read(quota.status.used), there, _pending(quota)))
+        stated = list(_differences(usage.read(quota.status.used), there, _pending(quota)))
         parts = quota.status.allocation
         if quota.status.observed_generation == quota.metadata.generation:
             for part, amounts in zip(parts, inside, strict=True):
                 used = usage.read(part.used)
-                told += [
+                stated += [
                     f"{part.name}: {said}" for said in _differences(used, amounts, _pending(quota))
                 ]
-        return "; ".join(told)
+        return "; ".join(stated)
 
 
 def _pending(quota: Quota) -> Amounts:
@@ -111,10 +111,10 @@ def _pending(quota: Quota) -> Amounts:
 
 def _differences(used: Amounts, there: Amounts, pending: Amounts) -> Iterator[str]:
     for key in sorted({*used, *there}):
-        told, least = used.get(key, 0), there.get(key, 0)
+        stated, least = used.get(key, 0), there.get(key, 0)
         most = least + pending.get(key, 0)
-        if not least <= told <= most:
-            yield f"{key} is told as {_plain(told)} and is {_plain(least)}"
+        if not least <= stated <= most:
+            yield f"{key} is told as {_plain(stated)} and is {_plain(least)}"
 
 
 def _plain(nano: int) -> str:

@@ -115,8 +115,8 @@ class OwnersStay(Invariant):
             if pod is None or not facts.lives(pod) or not pod.spec.node_name:
                 continue
             if not self._unbound.of(uid, change.at):
-                told = f"it was taken from pod {pod.metadata.name}, which lives on {pod.spec.node_name}"
-                yield Broken(told, (facts.about(new), facts.about_pod(pod)))
+                stated = f"it was taken from pod {pod.metadata.name}, which lives on {pod.spec.node_name}"
+                yield Broken(stated, (facts.about(new), facts.about_pod(pod)))
 
 
 class OnlyTheNamedGo(Invariant):

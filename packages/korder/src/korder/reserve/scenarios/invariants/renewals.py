@@ -104,12 +104,12 @@ class RenewedRoomIsKept(RoomIsKept):
         for each in lost:
             waiting = [t for t in view.owned(TICKETS, each.order) if _waits(t, order, each, view)]
             if waiting and order.metadata.uid == each.order:
-                told = (
+                stated = (
                     f"pod {each.pod.name} was bound to node {each.promise.node} into the room of"
                     f" ticket {each.promise.ticket.name}; its successor"
                     f" {waiting[0].metadata.name} waits"
                 )
-                yield Broken(told, (subject, each.promise.ticket, each.pod))
+                yield Broken(stated, (subject, each.promise.ticket, each.pod))
                 return
 
 

@@ -43,10 +43,10 @@ class LimitsAreExact(Invariant):
             return
         if old is not None and old.spec == new.spec and old.status.hard == new.status.hard:
             return
-        right, told = _right(new), _amounts(new.status.hard)
-        for key in sorted({*right, *told}):
-            if right.get(key) != told.get(key):
-                said = f"{key} is told as {told.get(key)} and is {right.get(key)}"
+        right, stated = _right(new), _amounts(new.status.hard)
+        for key in sorted({*right, *stated}):
+            if right.get(key) != stated.get(key):
+                said = f"{key} is told as {stated.get(key)} and is {right.get(key)}"
                 yield Broken(said, (subject_of(change),))
 
 
@@ -93,7 +93,7 @@ class WindowsAreKept(Invariant):
         old, new = view.both(QUOTAS)
         if new is None or not new.spec.time_windows:
             return
-        if facts.is_ours(change) and _is_told(new):
+        if facts.is_ours(change) and _is_reported(new):
             yield from self._judged(new, change.at)
         if old is None or old.spec != new.spec:
             yield Later(self._tolerance.latest(_next_edge(new, change.at)), subject_of(change))
@@ -102,21 +102,21 @@ class WindowsAreKept(Invariant):
         quota = view.of(QUOTAS).get(Key("", subject.name))
         if quota is None or not quota.spec.time_windows or facts.is_going(quota):
             return
-        if _is_told(quota):
+        if _is_reported(quota):
             yield from self._judged(quota, view.now)
         yield Later(self._tolerance.latest(_next_edge(quota, view.now)), subject)
 
     def _judged(self, quota: Quota, now: datetime) -> Iterator[Broken]:
         """What is told must have been right at an instant that whoever wrote it may have taken for now."""
-        told = quota.status.active_time_window
+        stated = quota.status.active_time_window
         back = self._tolerance.latest(now) - now
         rights = list(_opened(quota, now - back, now + self._tolerance.skew))
-        if None not in rights and told not in rights:
-            said = f"it tells that {told or 'none'} is open, and {rights[-1] or 'none'} is"
+        if None not in rights and stated not in rights:
+            said = f"it tells that {stated or 'none'} is open, and {rights[-1] or 'none'} is"
             yield Broken(said, (Subject(str(QUOTAS), "", quota.metadata.name),))
 
 
-def _is_told(quota: Quota) -> bool:
+def _is_reported(quota: Quota) -> bool:
     return quota.status.observed_generation == quota.metadata.generation
 
 

@@ -93,7 +93,7 @@ class MutatingPolicies(Plugin):
 
 
 def _refusal(attributes: Attributes, problems: Sequence[tuple[Invocation[Rules], str]]) -> Refused:
-    messages = [_told(invocation, problem) for invocation, problem in problems]
+    messages = [_reported(invocation, problem) for invocation, problem in problems]
     status = verdicts.denied(attributes, messages[0]).status
     assert status.details is not None  # noqa: S101 a refusal by admission names what it is about
     causes = tuple(StatusCause(message=each) for each in messages)
@@ -109,7 +109,7 @@ def _refusal(attributes: Attributes, problems: Sequence[tuple[Invocation[Rules],
     )
 
 
-def _told(invocation: Invocation[Rules], problem: str) -> str:
+def _reported(invocation: Invocation[Rules], problem: str) -> str:
     name, binding = invocation.policy.name, invocation.binding
     if binding is None:
         return f'policy "{name}" denied request: {problem}'

@@ -52,7 +52,7 @@ class Denial:
     message: str
     reason: str = "Invalid"
 
-    def told(self) -> str:
+    def stated(self) -> str:
         policy, binding = self.invocation.policy.name, self.invocation.binding
         bound = f" with binding '{binding.name}'" if binding else ""
         return f"ValidatingAdmissionPolicy '{policy}'{bound} denied request: {self.message}"
@@ -160,7 +160,7 @@ def _annotated(invocation: Invocation[Rules], seen: Activation) -> list[Denial]:
 
 
 def _refusal(attributes: Attributes, denial: Denial) -> Refused:
-    message = denial.told()
+    message = denial.stated()
     status = verdicts.denied(attributes, message).status
     assert status.details is not None  # noqa: S101 a refusal by admission names what it is about
     details = msgspec.structs.replace(status.details, causes=(StatusCause(message=message),))

@@ -131,7 +131,7 @@ class Caller:
         except TimeoutError:
             raise CallFailed(f'Post "{url}": context deadline exceeded') from None
         except (NetError, Unresolved) as error:
-            raise CallFailed(f'Post "{url}": {_told(str(error), where.host)}') from None
+            raise CallFailed(f'Post "{url}": {_reported(str(error), where.host)}') from None
         if not 200 <= status < 300:
             raise CallFailed(_unsuccessful(status, body))
         try:
@@ -171,7 +171,7 @@ class Caller:
             await self._kept.pop(endpoint).transport.close()
 
 
-def _told(text: str, host: str) -> str:
+def _reported(text: str, host: str) -> str:
     for pattern, words in _WORDS:
         if pattern.search(text):
             return words.format(host=host)

@@ -148,11 +148,9 @@ def _check_divisor(field: str, name: str, divisor: str) -> Iterator[Cause]:
         return
     if name in _AMOUNTS or name.startswith(_PAGES):
         thing = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}
-        told = thing.get(name.partition(".")[2], "hugepages")
+        stated = thing.get(name.partition(".")[2], "hugepages")
         if divisor not in _UNITS:
-            said = (
-                f"only divisor's values {', '.join(_UNITS)} are supported with the {told} resource"
-            )
+            said = f"only divisor's values {', '.join(_UNITS)} are supported with the {stated} resource"
             yield fielderrors.invalid(field, name, said)
 
 

@@ -123,8 +123,8 @@ def _check_taken(field: str, kind: str, source: Values, taken: set[str]) -> Iter
     for item in source.get("items") or ():
         path = item.get("path", "")
         if path and path in taken:
-            told = path if kind == "downwardAPI" else source.get("name", "")
-            yield fielderrors.invalid(field, told, "conflicting duplicate paths")
+            stated = path if kind == "downwardAPI" else source.get("name", "")
+            yield fielderrors.invalid(field, stated, "conflicting duplicate paths")
         taken.add(path)
 
 

@@ -218,8 +218,8 @@ def selector(value: Values | None) -> str:
 def difference(kind: str, old: Values, new: Values) -> str:
     """What changed, line by line, with three lines around each change."""
     before, after = (_dumped(form(kind, one), indent=1).split("\n") for one in (old, new))
-    told = list(difflib.unified_diff(before, after, lineterm=""))[2:]
-    return "".join(f"{line}\n" for line in told)
+    stated = list(difflib.unified_diff(before, after, lineterm=""))[2:]
+    return "".join(f"{line}\n" for line in stated)
 
 
 def form(kind: str, value: Values | None) -> Any:

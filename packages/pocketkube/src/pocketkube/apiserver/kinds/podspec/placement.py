@@ -194,8 +194,8 @@ def check_spreading(field: str, constraints: Sequence[Values]) -> Iterator[Cause
             yield fielderrors.not_supported(f"{where}.whenUnsatisfiable", when, _WHEN)
         for later in constraints[at + 1 :]:
             if (later.get("topologyKey", ""), later.get("whenUnsatisfiable", "")) == (key, when):
-                told = f"{{{key}, {when}}}"
-                yield fielderrors.duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", told)
+                stated = f"{{{key}, {when}}}"
+                yield fielderrors.duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", stated)
                 break
         yield from _check_spread_options(where, one, when)
         chosen = one.get("labelSelector")

@@ -260,9 +260,11 @@ def _check_claims(
         request = claim.get("request") or ""
         yield from _check_claim(f"{field}[{at}]", name, request, seen)
         if name not in known:
-            told = f": {', '.join(sorted(known))}" if known else " which is empty"
+            stated = f": {', '.join(sorted(known))}" if known else " which is empty"
             yield fielderrors.not_found(
-                f"{field}[{at}]", name, f"must be one of the names in pod.spec.resourceClaims{told}"
+                f"{field}[{at}]",
+                name,
+                f"must be one of the names in pod.spec.resourceClaims{stated}",
             )
 
 

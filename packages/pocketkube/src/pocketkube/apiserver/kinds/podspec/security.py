@@ -62,13 +62,13 @@ def check_host_users(field: str, spec: Values) -> Iterator[Cause]:
     """Users of the node and of the pod are the same, or nothing else is shared with the node."""
     if spec.get("hostUsers") is not False:
         return
-    for member, told in (
+    for member, stated in (
         ("hostNetwork", "hostNetwork"),
         ("hostPID", "HostPID"),
         ("hostIPC", "HostIPC"),
     ):
         if spec.get(member):
-            yield fielderrors.forbidden(f"{field}.{told}", "when `hostUsers` is false")
+            yield fielderrors.forbidden(f"{field}.{stated}", "when `hostUsers` is false")
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for at, container in enumerate(spec.get(kind) or ()):
             if container.get("volumeDevices"):
@@ -95,13 +95,13 @@ def _check_word(field: str, given: Values, member: str, *allowed: str) -> Iterat
 def _check_escalation(field: str, given: Values) -> Iterator[Cause]:
     if given.get("allowPrivilegeEscalation") is not False:
         return
-    told = internal.text("SecurityContext", given)
+    stated = internal.text("SecurityContext", given)
     if given.get("privileged"):
         said = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        yield fielderrors.written(field, told, said)
+        yield fielderrors.written(field, stated, said)
     if "CAP_SYS_ADMIN" in ((given.get("capabilities") or {}).get("add") or ()):
         said = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-        yield fielderrors.written(field, told, said)
+        yield fielderrors.written(field, stated, said)
 
 
 def check_twice(field: str, annotations: Mapping[str, str], spec: Values) -> Iterator[Cause]:

@@ -119,8 +119,8 @@ def _check_others(spec: Values, old: Values) -> Iterator[Cause]:
     if old.get("schedulingGates"):
         yield from _check_gated(back, old)
     if not same(back, old):
-        told = internal.difference("PodSpec", old, back)
-        said = f"pod updates may not change fields other than {_UPDATABLE}\n{told}"
+        stated = internal.difference("PodSpec", old, back)
+        said = f"pod updates may not change fields other than {_UPDATABLE}\n{stated}"
         yield fielderrors.forbidden("spec", said)
 
 
@@ -165,8 +165,8 @@ def _check_terms(new: list[Object], old: list[Object]) -> Iterator[Cause]:
     for at, (term, before) in enumerate(zip(new, old, strict=False)):
         if not _only_grew(term, before):
             said = "only additions are allowed (no mutations or deletions)"
-            told = internal.text("NodeSelectorTerm", term)
-            yield fielderrors.written(f"{field}[{at}]", told, said)
+            stated = internal.text("NodeSelectorTerm", term)
+            yield fielderrors.written(f"{field}[{at}]", stated, said)
 
 
 def _only_grew(term: Values, before: Values) -> bool:

@@ -62,20 +62,20 @@ def _check_source(field: str, volume: Values, pod: str, *, of_pod: bool) -> Iter
         yield fielderrors.required(field, "must specify a volume type")
     for number, kind in enumerate(given):
         if number:
-            yield fielderrors.forbidden(f"{field}.{_TOLD.get(kind, kind)}", files.ONE_TYPE)
+            yield fielderrors.forbidden(f"{field}.{_REPORTED.get(kind, kind)}", files.ONE_TYPE)
             continue
         yield from _SOURCES[kind](f"{field}.{_CALLED.get(kind, kind)}", volume[kind])
         if kind == "ephemeral" and pod and volume.get("name"):
             name = f"{pod}-{volume['name']}"
             for said in naming.dns_subdomain(name):
-                told = f'PVC name "{name}": {said}'
-                yield fielderrors.invalid(f"{field}.name", volume["name"], told)
+                stated = f'PVC name "{name}": {said}'
+                yield fielderrors.invalid(f"{field}.name", volume["name"], stated)
         if kind == "image" and of_pod and not volume[kind].get("reference"):
             yield fielderrors.required(f"{field}.image.reference")
 
 
 _CALLED: Final = {"gcePersistentDisk": "persistentDisk"}
-_TOLD: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+_REPORTED: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 """Names that a server has only in some of its sentences."""
 
 

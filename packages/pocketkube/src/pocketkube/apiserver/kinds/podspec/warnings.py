@@ -32,8 +32,8 @@ def about_name(name: str, what: str) -> Iterator[str]:
     """A name that will be part of the names of hosts."""
     wrong = naming.dns_label(name)
     if wrong:
-        told = f"this is used in {what}, which can result in surprising behavior; a DNS label is recommended"
-        yield f"metadata.name: {told}: [{' '.join(wrong)}]"
+        stated = f"this is used in {what}, which can result in surprising behavior; a DNS label is recommended"
+        yield f"metadata.name: {stated}: [{' '.join(wrong)}]"
 
 
 def about(field: str, spec: Values) -> Iterator[str]:
@@ -61,8 +61,8 @@ def about(field: str, spec: Values) -> Iterator[str]:
     yield from _about_ports(containers)
     patience = spec.get("terminationGracePeriodSeconds")
     if patience is not None and patience < 0:
-        told = "must be >= 0; negative values are invalid and will be treated as 1"
-        yield f"{field}.terminationGracePeriodSeconds: {told}"
+        stated = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{field}.terminationGracePeriodSeconds: {stated}"
     yield from _about_neighbours(f"{field}.affinity", spec.get("affinity") or {})
 
 
@@ -87,9 +87,9 @@ def _about_nodes(field: str, spec: Values) -> Iterator[str]:
         yield from _about_term(place, term)
         for number, expression in enumerate(term.get("matchExpressions") or ()):
             for which, value in enumerate(expression.get("values") or ()):
-                for told in naming.label_value(value):
+                for stated in naming.label_value(value):
                     spot = f"{place}.matchExpressions[{number}].values[{which}]"
-                    yield f"{spot}: {value} is invalid, {told}"
+                    yield f"{spot}: {value} is invalid, {stated}"
 
 
 def _about_term(field: str, term: Values) -> Iterator[str]:
@@ -123,8 +123,8 @@ def _repeated(field: str, items: Sequence[Values], member: str) -> Iterator[str]
 def _fractions(field: str, amounts: Mapping[str, str]) -> Iterator[str]:
     for name in _BYTES:
         if name in amounts and quantity.parse(amounts[name]).milli() % 1000:
-            told = f"fractional byte value {quote(amounts[name])} is invalid, must be an integer"
-            yield f"{field}[{name}]: {told}"
+            stated = f"fractional byte value {quote(amounts[name])} is invalid, must be an integer"
+            yield f"{field}[{name}]: {stated}"
 
 
 def _hidden(field: str, variables: Sequence[Values]) -> Iterator[str]:
@@ -134,10 +134,10 @@ def _hidden(field: str, variables: Sequence[Values]) -> Iterator[str]:
         itself = f"$({name})"
         grows = itself in value and value != itself and one.get("valueFrom") is None
         if name in seen and not grows:
-            told = (
+            stated = (
                 f"hides previous definition of {quote(name)}, which may be dropped when using apply"
             )
-            yield f"{field}[{at}]: {told}"
+            yield f"{field}[{at}]: {stated}"
         seen.add(name)
 
 
@@ -152,16 +152,16 @@ def _about_ports(containers: Sequence[tuple[str, Values]]) -> Iterator[str]:
     for where, port in ports:
         key = port.get("containerPort", 0), port.get("protocol", "")
         for other, taken in numbers.get(key, ()):
-            told = _clash(port, taken)
-            if told:
-                yield f"{where}: {told} port definition with {other}"
+            stated = _clash(port, taken)
+            if stated:
+                yield f"{where}: {stated} port definition with {other}"
         numbers.setdefault(key, []).append((where, port))
     for where, port in ports:
         name = port.get("name") or ""
         if name in names:
             other = names[name]
-            told = f"duplicate port name {quote(name)} with {other}, services and probes that select ports by name will use {other}"
-            yield f"{where}: {told}"
+            stated = f"duplicate port name {quote(name)} with {other}, services and probes that select ports by name will use {other}"
+            yield f"{where}: {stated}"
         elif name:
             names[name] = where
 

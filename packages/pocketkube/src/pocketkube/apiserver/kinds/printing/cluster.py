@@ -45,10 +45,10 @@ def _node(obj: Object, now: datetime) -> Cells:
 
 def _node_status(obj: Object, status: Mapping[str, Any]) -> str:
     ready = [each for each in status.get("conditions") or () if each.get("type") == "Ready"]
-    told = "Unknown"
+    stated = "Unknown"
     if ready:
-        told = "Ready" if ready[-1].get("status") == "True" else "NotReady"
-    return f"{told},SchedulingDisabled" if part(obj, "spec").get("unschedulable") else told
+        stated = "Ready" if ready[-1].get("status") == "True" else "NotReady"
+    return f"{stated},SchedulingDisabled" if part(obj, "spec").get("unschedulable") else stated
 
 
 def _roles(obj: Object) -> list[str]:

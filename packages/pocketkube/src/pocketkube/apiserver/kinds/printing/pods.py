@@ -47,16 +47,16 @@ def _cells(pod: Object, now: datetime) -> Cells:
         for each in spec.get("initContainers") or ()
         if each.get("restartPolicy") == "Always"
     }
-    tally = _tally(spec, status, sidecars)
-    reason = _final_reason(pod, status, tally.reason)
-    restarts = str(tally.restarts)
-    if tally.restarts and tally.last:
-        restarts += f" ({since(tally.last, now)} ago)"
+    quota_cache = _quota_cache(spec, status, sidecars)
+    reason = _final_reason(pod, status, quota_cache.reason)
+    restarts = str(quota_cache.restarts)
+    if quota_cache.restarts and quota_cache.last:
+        restarts += f" ({since(quota_cache.last, now)} ago)"
     total = len(spec.get("containers") or ()) + len(sidecars)
     addresses = status.get("podIPs") or [{}]
     return [
         name(pod),
-        f"{tally.ready}/{total}",
+        f"{quota_cache.ready}/{total}",
         reason,
         restarts,
         age(pod, now),
@@ -67,7 +67,7 @@ def _cells(pod: Object, now: datetime) -> Cells:
     ]
 
 
-def _tally(spec: _Status, status: _Status, sidecars: set[Any]) -> _Tally:
+def _quota_cache(spec: _Status, status: _Status, sidecars: set[Any]) -> _Tally:
     starting = _Tally(_first_reason(status))
     kept = _Tally(starting.reason)
     initializing = False
@@ -115,27 +115,27 @@ def _ending(ended: _Status) -> str:
     return f"ExitCode:{ended.get('exitCode', 0)}"
 
 
-def _run(tally: _Tally, status: _Status) -> None:
+def _run(quota_cache: _Tally, status: _Status) -> None:
     """Adds the containers themselves; the first that has something to say is heard last."""
     running, error = False, ""
     for each in reversed(status.get("containerStatuses") or ()):
-        tally.restarted(each)
+        quota_cache.restarted(each)
         state = each.get("state") or {}
         ended = state.get("terminated")
         waiting = (state.get("waiting") or {}).get("reason")
         if waiting:
-            tally.reason = waiting
+            quota_cache.reason = waiting
         elif ended:
-            tally.reason = _ending(ended)
-            error = tally.reason if ended.get("exitCode") else error
+            quota_cache.reason = _ending(ended)
+            error = quota_cache.reason if ended.get("exitCode") else error
         elif each.get("ready") and "running" in state:
             running = True
-            tally.ready += 1
-    if tally.reason == "Completed":
+            quota_cache.ready += 1
+    if quota_cache.reason == "Completed":
         if running and is_true(status.get("conditions"), "Ready"):
-            tally.reason = "Running"
+            quota_cache.reason = "Running"
         else:
-            tally.reason = error or ("NotReady" if running else "Completed")
+            quota_cache.reason = error or ("NotReady" if running else "Completed")
 
 
 def _final_reason(pod: Object, status: _Status, reason: str) -> str:
@@ -155,10 +155,10 @@ def _gates(spec: _Status, status: _Status) -> str:
 
 
 def _conditions(pod: Object) -> list[Object]:
-    told = _CONDITIONS.get(part(pod, "status").get("phase", ""))
-    if told is None:
+    stated = _CONDITIONS.get(part(pod, "status").get("phase", ""))
+    if stated is None:
         return []
-    return [{"type": "Completed", "status": "True", "reason": told[0], "message": told[1]}]
+    return [{"type": "Completed", "status": "True", "reason": stated[0], "message": stated[1]}]
 
 
 PODS: Final = Printer(

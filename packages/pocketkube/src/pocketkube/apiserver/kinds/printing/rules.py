@@ -69,8 +69,8 @@ def _policy(obj: Object, now: datetime) -> Cells:
     spec = part(obj, "spec")
     rules = spec.get("validations") or spec.get("mutations") or ()
     kind = spec.get("paramKind")
-    told = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else UNSET
-    return [name(obj), len(rules), told, age(obj, now)]
+    stated = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else UNSET
+    return [name(obj), len(rules), stated, age(obj, now)]
 
 
 def _policy_binding(obj: Object, now: datetime) -> Cells:
@@ -96,11 +96,11 @@ def _ingress_class(obj: Object, now: datetime) -> Cells:
     marks = obj["metadata"].get("annotations") or {}
     if marks.get("ingressclass.kubernetes.io/is-default-class") == "true":
         title += " (default)"
-    told, given = NONE, spec.get("parameters")
+    stated, given = NONE, spec.get("parameters")
     if given:
         group = f".{given['apiGroup']}" if given.get("apiGroup") is not None else ""
-        told = f"{given.get('kind', '')}{group}/{given.get('name', '')}"
-    return [title, spec.get("controller", ""), told, age(obj, now)]
+        stated = f"{given.get('kind', '')}{group}/{given.get('name', '')}"
+    return [title, spec.get("controller", ""), stated, age(obj, now)]
 
 
 _BINDINGS: Final = Printer(

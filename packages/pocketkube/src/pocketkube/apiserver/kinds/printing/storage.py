@@ -140,12 +140,12 @@ def _attributes_class(obj: Object, now: datetime) -> Cells:
 def _revision(obj: Object, now: datetime) -> Cells:
     owners = obj["metadata"].get("ownerReferences") or ()
     owner = next((each for each in owners if each.get("controller")), None)
-    told = NONE
+    stated = NONE
     if owner:
         group = owner["apiVersion"].rpartition("/")[0]
         kind = owner["kind"].lower() + (f".{group}" if group else "")
-        told = f"{kind}/{owner['name']}"
-    return [name(obj), told, obj.get("revision", 0), age(obj, now)]
+        stated = f"{kind}/{owner['name']}"
+    return [name(obj), stated, obj.get("revision", 0), age(obj, now)]
 
 
 def _pod_template(obj: Object, now: datetime) -> Cells:
@@ -157,9 +157,9 @@ def _pod_template(obj: Object, now: datetime) -> Cells:
 def _signing_request(obj: Object, now: datetime) -> Cells:
     spec, status = part(obj, "spec"), part(obj, "status")
     kinds = {each.get("type") for each in status.get("conditions") or ()}
-    told = "Denied" if "Denied" in kinds else "Approved" if "Approved" in kinds else "Pending"
-    told += ",Failed" if "Failed" in kinds else ""
-    told += ",Issued" if status.get("certificate") else ""
+    stated = "Denied" if "Denied" in kinds else "Approved" if "Approved" in kinds else "Pending"
+    stated += ",Failed" if "Failed" in kinds else ""
+    stated += ",Issued" if status.get("certificate") else ""
     seconds = spec.get("expirationSeconds")
     return [
         name(obj),
@@ -167,7 +167,7 @@ def _signing_request(obj: Object, now: datetime) -> Cells:
         spec.get("signerName") or NONE,
         spec.get("username", ""),
         NONE if seconds is None else duration.human(seconds),
-        told,
+        stated,
     ]
 
 

@@ -53,12 +53,14 @@ def _hosts(rules: list[Mapping[str, Any]]) -> str:
 def _address(obj: Object, now: datetime) -> Cells:
     """A server fills in an age for which it has no column, hence so do we."""
     parent = part(obj, "spec").get("parentRef")
-    told = NONE
+    stated = NONE
     if parent:
         group = f".{parent['group']}" if parent.get("group") else ""
         inside = f"/{parent['namespace']}" if parent.get("namespace") else ""
-        told = f"{parent.get('resource', '')}{group}".lower() + f"{inside}/{parent.get('name', '')}"
-    return [name(obj), told, age(obj, now)]
+        stated = (
+            f"{parent.get('resource', '')}{group}".lower() + f"{inside}/{parent.get('name', '')}"
+        )
+    return [name(obj), stated, age(obj, now)]
 
 
 def _autoscaler(obj: Object, now: datetime) -> Cells:

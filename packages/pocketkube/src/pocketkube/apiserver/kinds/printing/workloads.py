@@ -104,11 +104,11 @@ def _job(obj: Object, now: datetime) -> Cells:
 
 
 def _job_state(obj: Object, status: Mapping[str, Any]) -> str:
-    for condition, told in _JOB_STATES:
+    for condition, stated in _JOB_STATES:
         if condition and is_true(status.get("conditions"), condition):
-            return told
+            return stated
         if not condition and "deletionTimestamp" in obj["metadata"]:
-            return told
+            return stated
     return "Running"
 
 
