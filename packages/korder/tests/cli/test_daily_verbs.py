@@ -195,7 +195,7 @@ metadata: {name: car}
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "stated"),
     [
         pytest.param("a: [", "is not YAML", id="no YAML"),
         pytest.param("kind: Pod", "document 1: an object with apiVersion and kind", id="no object"),

@@ -45,7 +45,7 @@ def sentence(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "stated"),
     [
         pytest.param(["--nodes", "0"], "--nodes: 0 is not between 1 and 5000", id="no nodes"),
         pytest.param(["--nodes", "-3"], "--nodes: -3 is not", id="fewer than no nodes"),
@@ -110,7 +110,7 @@ def test_flags_that_cannot_be_meant(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "stated"),
     [
         pytest.param("kind: [", "is not YAML", id="not YAML"),
         pytest.param("- 1\n- 2\n", "an object with apiVersion and kind is wanted", id="no object"),

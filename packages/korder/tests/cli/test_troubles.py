@@ -148,7 +148,7 @@ def test_kubectl_that_is_not_installed(korder: Korder, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "stated"),
     [
         pytest.param(["--node-shape", "nonsense"], "not resource=quantity", id="no shape"),
         pytest.param(["--node-shape", "cpu=many"], "not a quantity", id="no quantity"),

@@ -93,7 +93,7 @@ UNHANDLED = 'ConfigMap in version "v1" cannot be handled as a ConfigMap: '
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "stated"),
     [
         pytest.param(b"", f"{UNRECOGNIZED}empty data (<empty>)", id="nothing"),
         pytest.param(
@@ -136,7 +136,7 @@ async def test_what_is_no_object_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "stated"),
     [
         pytest.param(
             b"garbage",

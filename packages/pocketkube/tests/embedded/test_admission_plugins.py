@@ -322,7 +322,7 @@ def a_quota(hard: Object, used: Object | None = None, **spec: Any) -> Object:
 
 
 class TestQuotas:
-    @pytest.mark.parametrize("turns", [False, True], ids=["all at once", "one after the other"])
+    @pytest.mark.parametrize("locks", [False, True], ids=["all at once", "one after the other"])
     async def test_writers_that_race_do_not_pass_the_limit(self, world: World, locks: bool) -> None:
         await world.put("resourcequotas", a_quota({"pods": "5"}, {"pods": "0"}), "ns")
         answers = await asyncio.gather(

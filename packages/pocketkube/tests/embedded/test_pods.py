@@ -155,7 +155,7 @@ async def test_a_gated_pod_says_why_it_waits(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pod", "told"),
+    ("pod", "stated"),
     [
         (a_pod(containers=[]), "spec.containers: Required value"),
         (
@@ -301,7 +301,7 @@ async def test_a_binding_places_a_pod_once(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pod", "binding", "code", "told"),
+    ("pod", "binding", "code", "stated"),
     [
         (a_pod(schedulingGates=GATED), a_binding(), 409, "has non-empty .spec.schedulingGates"),
         (a_pod(), a_binding(uid="other"), 409, "UID in precondition: other"),
@@ -407,7 +407,7 @@ BOTH = {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
 
 
 @pytest.mark.parametrize(
-    ("amounts", "told"),
+    ("amounts", "stated"),
     [
         ({"requests": {"cpu": "1500m"}, "limits": {"cpu": "2"}}, ""),
         ({"requests": {"cpu": "1"}}, "resource limits cannot be removed"),
@@ -476,7 +476,7 @@ async def test_a_running_pod_has_a_log(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "code", "told"),
+    ("query", "code", "stated"),
     [
         ("container=zz", 400, "container zz is not valid for pod p"),
         ("previous=true", 400, 'previous terminated container "a" in pod "p" not found'),

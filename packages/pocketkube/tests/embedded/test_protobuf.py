@@ -199,7 +199,7 @@ def test_of_unknown_kinds_only_their_names_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "stated"),
     [
         pytest.param(b"\x0a", "unexpected EOF", id="no size"),
         pytest.param(b"\x0a\x05", "unexpected EOF", id="too short"),

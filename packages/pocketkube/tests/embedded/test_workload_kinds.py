@@ -87,7 +87,7 @@ def test_a_template_asks_for_no_more_than_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("obj", "told"),
+    ("obj", "stated"),
     [
         (
             a_workload("Deployment", selector={"matchLabels": {"app": "b"}}),
@@ -235,7 +235,7 @@ def test_a_daemon_set_counts_its_templates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schedule", "told"),
+    ("schedule", "stated"),
     [
         ("* * * * *", ""),
         ("*/5 1,2 1-15 jan-mar Mon", ""),

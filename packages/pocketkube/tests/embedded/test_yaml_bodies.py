@@ -60,7 +60,7 @@ def test_yaml_stands_for_json(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "stated"),
     [
         pytest.param("[" * 2_000 + "]" * 2_000, "exceeded max depth", id="deep"),
         pytest.param("&a " + "[" * 2_000 + "]" * 2_000, "exceeded max depth", id="deep, anchored"),

@@ -503,7 +503,7 @@ def name_of(step: Step) -> str:
 
 
 @pytest.mark.parametrize(
-    ("others", "turns"),
+    ("others", "locks"),
     [
         pytest.param((), 1, id="refusals only"),
         pytest.param((a_map("kube-root-ca.crt"),) * 2, 2, id="a conflict comes again all the same"),

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
-from tests.reserve.admission.admission_objects import URL, Doors, admission_objects
+from tests.reserve.admission.admission_objects import URL, AdmissionForms, admission_objects
 
 from korder.api.reserve import HANDOVER_TAINT, ORDERS, TICKETS, Order
 from korder.install import objects
@@ -379,7 +379,7 @@ async def test_nobody_but_the_manager_lets_a_pod_pass_hand_overs(
         await add(there, EVERY_TAINT, OTHER, {"key": "more", "operator": "Exists"})
 
 
-async def add(there: Doors, *tolerations: dict[str, JSON]) -> None:
+async def add(there: AdmissionForms, *tolerations: dict[str, JSON]) -> None:
     """Adds to the tolerations of the pod, to those that the server has added itself."""
     pod = await there.client.get(PODS, Key("default", "p"))
     had = [codec.plain(each) for each in pod.spec.tolerations]
@@ -401,7 +401,7 @@ async def test_the_manager_gives_pods_leave_and_others_may_change_them_after_tha
         await there.client.create(PODS, owned.owned_by(ORDERS, order).json)
 
 
-async def create_order(there: Doors) -> Order:
+async def create_order(there: AdmissionForms) -> Order:
     there.manager.up = True
     order = await there.client.create(ORDERS, an_order("o").json)
     there.manager.up = False
@@ -427,7 +427,7 @@ async def test_a_pod_that_was_given_leave_can_be_changed_by_anybody(
             await add(there, BY_NAME[0])
 
 
-async def reapply(there: Doors, body: dict[str, JSON]) -> None:
+async def reapply(there: AdmissionForms, body: dict[str, JSON]) -> None:
     found = (await rest_mapper.discover(there.client)).of(
         str(body["apiVersion"]), str(body["kind"])
     )

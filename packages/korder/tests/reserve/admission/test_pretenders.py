@@ -24,7 +24,7 @@ def born(seconds_ago: int) -> PodBuilder:
 
 
 @pytest.mark.parametrize(
-    ("pod", "claims", "told"),
+    ("pod", "claims", "stated"),
     [
         (born(1), False, True),
         (born(1), True, False),

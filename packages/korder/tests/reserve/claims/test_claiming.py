@@ -332,7 +332,7 @@ LET_GO = stated(waiting((), order="gold"), "NoTicketFree", "All are taken.")
 
 
 @pytest.mark.parametrize(
-    ("pod", "untold"),
+    ("pod", "unreported"),
     [
         pytest.param(LET_GO, True, id="it waited"),
         pytest.param(waiting((), order="gold"), False, id="it was never told anything"),

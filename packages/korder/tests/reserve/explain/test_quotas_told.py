@@ -12,7 +12,7 @@ BROKEN: JSON = {"matchLabels": {"a b": "c"}}
 
 
 @pytest.mark.parametrize(
-    ("scope", "told"),
+    ("scope", "stated"),
     [
         ({"type": "Cluster"}, "means the whole cluster"),
         ({"type": "NamespaceList", "namespaces": ["a", "b"]}, "means namespaces a, b"),

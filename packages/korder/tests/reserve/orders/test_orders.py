@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 import random
 
-from tests.reserve.orders.cert_rotator import CertRotator
+from tests.reserve.orders.driver import OrderDriver
 from tests.reserve.orders.office import add_node, office
 from tests.reserve.scene import Scene, scene
 
@@ -28,7 +28,7 @@ from kubeloop.objects.plan import PatchType
 from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.manager import Manager
 
-PARTS = (Orders, CertRotator)
+PARTS = (Orders, OrderDriver)
 
 
 async def become(cluster: Scene, name: str, phase: TicketPhase) -> None:
@@ -134,7 +134,7 @@ async def test_an_order_that_is_gone_is_forgotten(clock: Clock) -> None:
     controllers: list[Orders] = []
     foreign = {"apiVersion": "example.com/v1", "kind": "Flow", "name": "f", "uid": "flow-uid"}
     owned: JSON = {"metadata": {"ownerReferences": [{**foreign, "controller": True}]}}
-    async with office(clock, lambda m: controllers.append(Orders(m)), CertRotator) as cluster:
+    async with office(clock, lambda m: controllers.append(Orders(m)), OrderDriver) as cluster:
         await cluster.put(an_order("o", 2), a_ticket("t").but(owned))
         await ready(cluster, 2)
         await cluster.delete(TICKETS, "t")

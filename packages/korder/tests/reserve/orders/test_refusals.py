@@ -5,7 +5,7 @@ import random
 
 import pytest
 from tests.reserve.fussy import FussyWire
-from tests.reserve.orders.cert_rotator import CertRotator
+from tests.reserve.orders.driver import OrderDriver
 from tests.reserve.orders.office import office
 from tests.reserve.scene import define
 
@@ -55,7 +55,7 @@ async def test_a_refusal_in_other_words_is_told_and_is_no_reason_to_try_again_at
 
 async def test_an_order_whose_tickets_are_refused_says_so_once(clock: Clock) -> None:
     """The server's words name the ticket; of several the first stands for all."""
-    async with office(clock, Orders, CertRotator) as cluster:
+    async with office(clock, Orders, OrderDriver) as cluster:
         rule: JSON = {
             "apiGroups": [ORDERS.group],
             "apiVersions": [ORDERS.version],

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.reserve.admission.admission_objects import Doors, admission_objects
+from tests.reserve.admission.admission_objects import AdmissionForms, admission_objects
 from tests.reserve.quotas.quotas import a_quota
 
 from korder.api.quota import QUOTAS, Quota
@@ -22,12 +22,12 @@ SCALES = Kind(ORDERS.group, ORDERS.version, ORDERS.kind, ORDERS.plural, Object)
 
 
 @pytest.fixture
-async def here(clock: Clock) -> AsyncIterator[Doors]:
+async def here(clock: Clock) -> AsyncIterator[AdmissionForms]:
     async with admission_objects(clock, Admission.WEBHOOK) as found:
         yield found
 
 
-def count(here: Doors, *quotas: Builder[Quota]) -> None:
+def count(here: AdmissionForms, *quotas: Builder[Quota]) -> None:
     """The manager comes to know of quotas."""
     for quota in quotas:
         here.manager.counted.quota_cache.quota_changed(None, quota.build())
@@ -38,11 +38,11 @@ def wanting(replicas: int = 1, cpu: str = "500m", duration: str = "1h") -> Build
     return an_order("o", replicas).but({"spec": {"template": {"spec": spec}}})
 
 
-async def make(here: Doors, order: Builder[Order]) -> None:
+async def make(here: AdmissionForms, order: Builder[Order]) -> None:
     await here.client.create(ORDERS, order.in_namespace("default").json)
 
 
-async def edit(here: Doors, spec: dict[str, JSON]) -> None:
+async def edit(here: AdmissionForms, spec: dict[str, JSON]) -> None:
     await here.client.patch(ORDERS, KEY, {"spec": spec}, PatchType.MERGE)
 
 
@@ -60,7 +60,7 @@ async def edit(here: Doors, spec: dict[str, JSON]) -> None:
     ],
 )
 async def test_an_order_beyond_a_limit_is_refused(
-    here: Doors, hard: dict[str, JSON], said: str
+    here: AdmissionForms, hard: dict[str, JSON], said: str
 ) -> None:
     count(here, a_quota("team").but({"spec": {"hard": hard}}))
     with pytest.raises(Forbidden) as refusal:
@@ -68,7 +68,7 @@ async def test_an_order_beyond_a_limit_is_refused(
     assert f"exceeded quota team: {said}" in refusal.value.message
 
 
-async def test_an_order_that_may_wait_is_let_in_except_for_its_length(here: Doors) -> None:
+async def test_an_order_that_may_wait_is_let_in_except_for_its_length(here: AdmissionForms) -> None:
     quota = a_quota("q", tickets="1", max__duration="2h")
     count(here, quota.but({"spec": {"enforcement": "Wait"}}))
     await make(here, wanting(3))
@@ -76,7 +76,7 @@ async def test_an_order_that_may_wait_is_let_in_except_for_its_length(here: Door
         await edit(here, {"template": {"spec": {"duration": "3h"}}})
 
 
-async def test_only_what_an_edit_adds_is_judged(here: Doors) -> None:
+async def test_only_what_an_edit_adds_is_judged(here: AdmissionForms) -> None:
     await make(here, wanting(3))
     count(here, a_quota("q", tickets="1", reserved_cpu="100m", max__duration="30m"))
     await edit(here, {"replicas": 2})
@@ -90,12 +90,12 @@ async def test_only_what_an_edit_adds_is_judged(here: Doors) -> None:
         await edit(here, {"template": {"spec": {"resources": {"requests": {"cpu": "600m"}}}}})
 
 
-async def scale(here: Doors, replicas: int) -> None:
+async def scale(here: AdmissionForms, replicas: int) -> None:
     body: JSON = {"spec": {"replicas": replicas}}
     await here.client.patch(SCALES, KEY, body, PatchType.MERGE, subresource="scale")
 
 
-async def test_scaling_an_order_is_judged_as_the_edit_that_it_is(here: Doors) -> None:
+async def test_scaling_an_order_is_judged_as_the_edit_that_it_is(here: AdmissionForms) -> None:
     await make(here, wanting(2))
     here.manager.orders[KEY] = await here.client.get(ORDERS, KEY)
     count(here, a_quota("q", tickets="2", reserved_cpu="1"))
@@ -108,7 +108,9 @@ async def test_scaling_an_order_is_judged_as_the_edit_that_it_is(here: Doors) ->
     await scale(here, 2)
 
 
-async def test_a_ticket_made_by_hand_is_judged_and_so_is_its_extension(here: Doors) -> None:
+async def test_a_ticket_made_by_hand_is_judged_and_so_is_its_extension(
+    here: AdmissionForms,
+) -> None:
     count(here, a_quota("q", tickets="1", max__duration="2h"))
     ticket = a_ticket("t", "1h").in_namespace("default")
     await here.client.create(TICKETS, ticket.json)
@@ -122,7 +124,7 @@ async def test_a_ticket_made_by_hand_is_judged_and_so_is_its_extension(here: Doo
         await here.client.create(TICKETS, a_ticket("u").in_namespace("default").json)
 
 
-async def test_tickets_that_are_charged_ahead_count(here: Doors) -> None:
+async def test_tickets_that_are_charged_ahead_count(here: AdmissionForms) -> None:
     entry: JSON = {"namespace": "other", "name": "x-0", "charge": {"tickets": "1"}}
     count(here, a_quota("q", tickets="1").but({"status": {"pending": [entry]}}))
     with pytest.raises(Forbidden, match="tickets used 1 of 1, requested 1"):
@@ -137,7 +139,7 @@ async def test_an_order_for_every_node_is_judged_by_the_nodes_there_are(clock: C
             await make(here, wanting().but({"spec": {"daemonSet": True}}))
 
 
-async def test_labels_of_tickets_choose_the_quota(here: Doors) -> None:
+async def test_labels_of_tickets_choose_the_quota(here: AdmissionForms) -> None:
     scope: JSON = {"type": "ObjectSelector", "objectSelector": {"matchLabels": {"tier": "gold"}}}
     count(here, a_quota("gold", dict(scope), tickets="0"))
     gold: JSON = {"template": {"metadata": {"labels": {"tier": "gold"}}}}
@@ -148,7 +150,9 @@ async def test_labels_of_tickets_choose_the_quota(here: Doors) -> None:
         await make(here, wanting().but({"spec": gold, "metadata": {"name": "p"}}))
 
 
-async def test_a_quota_that_makes_no_sense_is_refused_and_the_other_is_named(here: Doors) -> None:
+async def test_a_quota_that_makes_no_sense_is_refused_and_the_other_is_named(
+    here: AdmissionForms,
+) -> None:
     await here.client.create(QUOTAS, a_quota("first", tickets="1").json)
     count(here, a_quota("first", tickets="1"))
     with pytest.raises(Invalid, match="quota first is for the whole cluster already"):
@@ -163,7 +167,7 @@ async def test_a_quota_that_makes_no_sense_is_refused_and_the_other_is_named(her
         )
 
 
-async def test_the_quota_of_the_seed_is_let_in(here: Doors) -> None:
+async def test_the_quota_of_the_seed_is_let_in(here: AdmissionForms) -> None:
     team: JSON = {
         "type": "NamespaceSelector",
         "namespaceSelector": {"matchLabels": {"team": "backend"}},

@@ -40,7 +40,7 @@ def test_the_window_is_named_to_whoever_asks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("enforcement", "told"),
+    ("enforcement", "stated"),
     [
         (Enforcement.REFUSE, "means the whole cluster; refuses what goes beyond"),
         (Enforcement.WAIT, "means the whole cluster; lets what goes beyond wait"),

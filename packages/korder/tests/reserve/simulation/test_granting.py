@@ -40,7 +40,7 @@ def test_a_barrier_is_removed_when_the_pod_is_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "told"),
+    ("by", "stated"),
     [
         (WE, ["the barrier of node node-1 was removed before its room was taken"]),
         ("user", []),
@@ -54,7 +54,7 @@ def test_we_remove_no_barrier_before_the_pod_is_bound(by: str, stated: list[str]
 
 
 @pytest.mark.parametrize(
-    ("bound", "told"),
+    ("bound", "stated"),
     [
         (let_go(), []),
         (COMPETITOR, ["pod other was bound to node node-1 into its room"]),
@@ -132,7 +132,7 @@ def test_room_of_a_pod_that_was_bound_is_no_room_of_a_claim_any_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("grace", "told"),
+    ("grace", "stated"),
     [
         (30, ["pod other was bound to node node-1 into its room, whose pod was deleted"]),
         (0, []),
@@ -176,7 +176,7 @@ def test_a_claim_beside_its_guardian_keeps_no_room_from_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waiting", "told"),
+    ("waiting", "stated"),
     [
         (pod(), ["since 00:00:00 pod web waits for it on node node-1, which is open"]),
         (pod().but({"spec": {"schedulerName": "none"}}), []),
@@ -191,7 +191,7 @@ def test_a_claim_does_not_wait_for_others(waiting: telling.PodBuilder, stated: l
 
 
 @pytest.mark.parametrize(
-    ("after", "told"),
+    ("after", "stated"),
     [
         (reserved(), []),
         (ticket("Pending", reason="NeverBound"), []),
@@ -223,7 +223,7 @@ def test_a_claim_is_given_up_on_a_cordoned_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "told"),
+    ("there", "stated"),
     [
         (claiming(), 0),
         (claimed(), 1),

@@ -11,7 +11,7 @@ from pocketkube.testing.story import Story
 
 
 @pytest.mark.parametrize(
-    ("standing", "told"),
+    ("standing", "stated"),
     [
         ([guardian().on("node-1")], []),
         ([guardian()], ["it is Reserved on node node-1, its guardians are on no node"]),
@@ -58,7 +58,7 @@ def test_a_shared_ticket_has_a_guardian_for_what_is_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "stated"),
     [
         (reserved(), []),
         (ticket("Expired"), ["since 00:00:00 its ticket has Expired"]),
@@ -78,7 +78,7 @@ def test_no_guardian_stands_for_a_ticket_that_needs_none(
 
 
 @pytest.mark.parametrize(
-    ("second", "told"),
+    ("second", "stated"),
     [
         (let_go("b"), ["since 00:00:00 its ticket is used up by the pods that share it"]),
         (let_go("b").but({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), []),
@@ -107,7 +107,7 @@ def test_a_guardian_goes_with_its_ticket() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "others", "told"),
+    ("node", "others", "stated"),
     [
         (
             a_node("node-1"),
@@ -130,7 +130,7 @@ def test_we_delete_no_guardian_that_is_needed(
 
 
 @pytest.mark.parametrize(
-    ("owner", "told"),
+    ("owner", "stated"),
     [
         (let_go().on("node-1"), []),
         (

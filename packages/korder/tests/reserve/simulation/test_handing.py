@@ -24,7 +24,7 @@ DEADLINE = "2026-01-01T00:01:00Z"
 
 
 @pytest.mark.parametrize(
-    ("after", "told"),
+    ("after", "stated"),
     [
         (claimed(), []),
         (ticket("Pending"), []),
@@ -51,7 +51,7 @@ def test_a_deadline_is_not_put_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waiting", "told"),
+    ("waiting", "stated"),
     [
         (nominated(), []),
         (let_go().on("node-1"), []),
@@ -73,7 +73,7 @@ def test_a_guardian_goes_only_for_a_nominated_pod(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "stated"),
     [(1, []), (60, ["it left node node-1 without a barrier for pod web"])],
     ids=["a moment ago", "long ago"],
 )
@@ -130,7 +130,7 @@ def test_no_pod_goes_before_the_guardian_of_another_one_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "told"),
+    ("node", "stated"),
     [(FULL, ["it was let go on node-1 while guardian g-t stood"]), (ROOMY, [])],
     ids=["a full node", "a node with room for both"],
 )
@@ -149,7 +149,7 @@ def test_a_pod_goes_before_its_guardian_only_where_both_fit(
 
 
 @pytest.mark.parametrize(
-    ("owner", "told"),
+    ("owner", "stated"),
     [
         (let_go().on("node-1"), []),
         (let_go(), ["it is Claimed on node node-1, its pod is on none"]),

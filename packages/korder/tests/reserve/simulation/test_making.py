@@ -58,7 +58,7 @@ def test_what_is_never_replaced_is_made_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "wanted", "told"),
+    ("strategy", "wanted", "stated"),
     [
         (WINDOWS, 0, []),
         (WINDOWS, 1, ["it is number 2 of 1 that are never replaced"]),
@@ -83,7 +83,7 @@ def counted(replicas: int, **spec: JSON) -> Builder[telling.Order]:
 
 
 @pytest.mark.parametrize(
-    ("phases", "told"),
+    ("phases", "stated"),
     [
         (("Reserved", "Pending"), []),
         (
@@ -109,7 +109,7 @@ def test_at_rest_an_order_has_what_it_promises(phases: Sequence[str], stated: li
 
 
 @pytest.mark.parametrize(
-    ("node", "nodes", "told"),
+    ("node", "nodes", "stated"),
     [
         (a_node("node-1"), ["node-1"], []),
         (a_node("node-1"), [], ["node node-1 has 0 tickets instead of one"]),
@@ -145,7 +145,7 @@ REQUIRED = {"korder.dev/required": "true"}
 
 
 @pytest.mark.parametrize(
-    ("asks", "told"),
+    ("asks", "stated"),
     [
         (REQUIRED, ["it waits although ticket t fits it"]),
         ({**REQUIRED, "korder.dev/ticket-request": "name:other"}, []),
@@ -171,7 +171,7 @@ def test_at_rest_nobody_waits_for_what_is_free(asks: dict[str, str], stated: lis
 
 
 @pytest.mark.parametrize(
-    ("wait", "told"),
+    ("wait", "stated"),
     [("90s", []), ("80s", ["it waits although it need not have a ticket"])],
     ids=["not yet", "too long"],
 )

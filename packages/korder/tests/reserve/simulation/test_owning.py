@@ -12,7 +12,7 @@ SHARED: JSON = {"spec": {"allocateOnce": False}}
 
 
 @pytest.mark.parametrize(
-    ("phases", "told"),
+    ("phases", "stated"),
     [
         (("", "Pending", "Reserved", "Claiming", "Claimed", "Released"), []),
         (("Reserved", "Pending", "Reserved", "Expired"), []),
@@ -58,7 +58,7 @@ def test_a_claim_does_not_go_over_from_pod_to_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpus", "told"),
+    ("cpus", "stated"),
     [(["500m", "500m"], []), (["500m", "600m"], ["its pods take more cpu than it has"])],
     ids=["as much as there is", "more than there is"],
 )
@@ -70,7 +70,7 @@ def test_pods_that_share_a_ticket_fit_into_it(cpus: list[str], stated: list[str]
 
 
 @pytest.mark.parametrize(
-    ("after", "told"),
+    ("after", "stated"),
     [
         (let_go().on("node-1"), ["it was taken from pod web, which lives on node-1"]),
         (let_go().on("node-1").in_phase("Succeeded"), []),
@@ -97,7 +97,7 @@ def test_a_scale_down_takes_no_claimed_ticket() -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "told"),
+    ("owner", "stated"),
     [
         (claiming(), []),
         (claiming(pod="other"), ["it was let go, but ticket t names uid-other"]),

@@ -17,7 +17,7 @@ HERE = Builder(NAMESPACES, {"metadata": {"name": "default"}})
 
 
 @pytest.mark.parametrize(
-    ("after", "told"),
+    ("after", "stated"),
     [
         (59.0, ["it was expired 1 s early"]),
         (60.0, []),
@@ -44,7 +44,7 @@ def test_a_claimed_ticket_outlives_its_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "told"),
+    ("after", "stated"),
     [
         (20.0, ["it was deleted 40 s early"]),
         (60.5, []),
@@ -66,7 +66,7 @@ def test_a_ticket_that_has_ended_goes_when_its_time_to_live_is_over(
 
 
 @pytest.mark.parametrize(
-    ("daemons", "annotations", "told"),
+    ("daemons", "annotations", "stated"),
     [
         (True, {}, []),
         (True, {SCHEDULED_TIME_ANNOTATION: MINUTE}, ["it was deleted 40 s early"]),
@@ -89,7 +89,7 @@ def test_a_standing_ticket_that_has_ended_makes_way_for_the_next_one_of_its_node
 
 
 @pytest.mark.parametrize(
-    ("later", "told"),
+    ("later", "stated"),
     [
         ("2026-01-01T00:00:00Z", []),
         (MINUTE, ["its end moved from 2026-01-01 00:00:00+00:00 to 2026-01-01 00:01:00+00:00"]),
@@ -104,7 +104,7 @@ def test_the_end_of_a_ticket_is_dated_once(later: str, stated: list[str]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("begins", "ends", "told"),
+    ("begins", "ends", "stated"),
     [
         ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", []),
         (
@@ -124,7 +124,7 @@ def test_the_clock_of_a_ticket_is_true(begins: str, ends: str | None, stated: li
 
 
 @pytest.mark.parametrize(
-    ("annotations", "told"),
+    ("annotations", "stated"),
     [
         ({RENEWAL_ANNOTATION: '{"trigger":"Firing"}'}, []),
         ({}, ["its clock began at 00:01:00 instead of 00:00:00"]),
@@ -144,7 +144,7 @@ def test_a_ticket_that_waited_for_room_during_its_first_term_may_begin_with_the_
 
 
 @pytest.mark.parametrize(
-    ("after", "told"),
+    ("after", "stated"),
     [
         (50.0, ["it was made 10 s early"]),
         (60.0, []),
@@ -169,7 +169,7 @@ def scheduled(**strategy: JSON) -> Builder[telling.Order]:
 
 
 @pytest.mark.parametrize(
-    ("after", "told"),
+    ("after", "stated"),
     [
         (290.0, ["it was made 10 s early"]),
         (300.5, []),
@@ -189,7 +189,7 @@ def test_a_firing_makes_tickets_in_its_second(after: float, stated: list[str]) -
 
 
 @pytest.mark.parametrize(
-    ("lifted", "told"),
+    ("lifted", "stated"),
     [(300.5, []), (299.5, ["nothing was made for its firing at 00:05:00"])],
     ids=["after the firing", "before it"],
 )

@@ -141,7 +141,7 @@ def test_an_entry_ends_at_its_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "window", "broken"),
+    ("stated", "window", "broken"),
     [
         pytest.param("1.75", "", [], id="as written"),
         pytest.param("2", "", ["reserved.cpu is told as 2 and is 7/4"], id="rounded"),

@@ -167,7 +167,7 @@ async def test_a_secret_may_hold_a_token_without_an_end(open_world: "World") -> 
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "stated"),
     [
         ({"Impersonate-Group": "a"}, 'Groups:[]string{"a"}, Extra:map[string][]string(nil)'),
         ({"impersonate-uid": "7"}, 'UID:"7", Groups:[]string(nil), Extra'),

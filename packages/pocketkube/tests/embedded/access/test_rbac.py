@@ -87,7 +87,7 @@ async def test_masters_may_do_anything_without_any_role(world: "World") -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "told"),
+    ("action", "stated"),
     [
         pytest.param(
             LIST_PODS,

@@ -48,7 +48,7 @@ def test_masters_need_no_reason(team: "World") -> None:
 
 
 @pytest.mark.parametrize(
-    ("plural", "spec", "told"),
+    ("plural", "spec", "stated"),
     [
         pytest.param(
             "selfsubjectaccessreviews",

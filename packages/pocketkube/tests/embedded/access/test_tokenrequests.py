@@ -73,7 +73,7 @@ def test_equal_claims_give_equal_tokens(team: "World") -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "code", "told"),
+    ("request_", "code", "stated"),
     [
         pytest.param(
             {"spec": {"expirationSeconds": 599}},

@@ -65,7 +65,7 @@ class Manager:
 
 
 @dataclass(frozen=True)
-class Doors:
+class AdmissionForms:
     """A server whose doors are watched."""
 
     server: EmbeddedServer
@@ -76,7 +76,7 @@ class Doors:
 @asynccontextmanager
 async def admission_objects(
     clock: Clock, admission: Admission, place: Site | None = None
-) -> AsyncIterator[Doors]:
+) -> AsyncIterator[AdmissionForms]:
     """Runs a server with our CRDs and admission, in which pods can be made in the namespace default."""
     manager = Manager(clock)
     async with embedded_server(clock, connect=manager.connect) as server:
@@ -85,7 +85,7 @@ async def admission_objects(
         await _apply(client, *objects.admission_objects(place or Site(webhook_url=URL), admission))
         account: JSON = {"name": "default", "namespace": "default"}
         await client.create(SERVICE_ACCOUNTS, {"metadata": account})
-        yield Doors(server, client, manager)
+        yield AdmissionForms(server, client, manager)
 
 
 async def _apply(client: Client, *bodies: dict[str, JSON]) -> None:

@@ -6,7 +6,7 @@ import json
 import random
 
 import pytest
-from tests.reserve.admission.admission_objects import Doors, admission_objects
+from tests.reserve.admission.admission_objects import AdmissionForms, admission_objects
 from tests.reserve.quotas.nonsense import NONSENSE, SENSE
 from tests.reserve.quotas.quotas import a_quota
 
@@ -70,7 +70,7 @@ OF_OTHERS: dict[str, JSON] = {
 
 
 @pytest.fixture(params=list(Admission))
-async def here(request: pytest.FixtureRequest, clock: Clock) -> AsyncIterator[Doors]:
+async def here(request: pytest.FixtureRequest, clock: Clock) -> AsyncIterator[AdmissionForms]:
     async with admission_objects(clock, request.param) as found:
         labels: JSON = {"metadata": {"labels": {"team": "a"}}}
         await found.client.patch(NAMESPACES, Key("", "default"), labels, PatchType.MERGE)
@@ -78,7 +78,7 @@ async def here(request: pytest.FixtureRequest, clock: Clock) -> AsyncIterator[Do
         yield found
 
 
-async def count(here: Doors, quota: Builder[Quota]) -> None:
+async def count(here: AdmissionForms, quota: Builder[Quota]) -> None:
     """A quota is there that the manager has counted: nothing is used of it."""
     made = await here.client.create(QUOTAS, quota.json)
     status: JSON = {"status": {"hard": dict(made.spec.hard), "used": {}}}
@@ -94,7 +94,7 @@ def wanting(replicas: int = 2, cpu: str = "500m", duration: str = "1h") -> Build
     return order.but({"spec": {"template": template}})
 
 
-async def refusal(here: Doors, order: Builder[Order]) -> str:
+async def refusal(here: AdmissionForms, order: Builder[Order]) -> str:
     """What is said to a new order; nothing if it is let in."""
     try:
         await here.client.create(ORDERS, order.json)
@@ -124,7 +124,7 @@ async def refusal(here: Doors, order: Builder[Order]) -> str:
     ],
 )
 async def test_an_order_beyond_a_limit_is_refused(
-    here: Doors, scope: dict[str, JSON], hard: dict[str, JSON], said: str
+    here: AdmissionForms, scope: dict[str, JSON], hard: dict[str, JSON], said: str
 ) -> None:
     await count(here, a_quota("q", scope).but({"spec": {"hard": hard}}))
     assert f"exceeded quota q: {said}" in await refusal(here, wanting())
@@ -148,13 +148,13 @@ async def test_an_order_beyond_a_limit_is_refused(
     ],
 )
 async def test_what_fits_or_is_not_meant_is_let_in(
-    here: Doors, scope: dict[str, JSON], spec: dict[str, JSON]
+    here: AdmissionForms, scope: dict[str, JSON], spec: dict[str, JSON]
 ) -> None:
     await count(here, a_quota("q", scope).but({"spec": spec}))
     assert await refusal(here, wanting()) == ""
 
 
-async def test_a_limit_without_a_request_is_judged(here: Doors) -> None:
+async def test_a_limit_without_a_request_is_judged(here: AdmissionForms) -> None:
     await count(here, a_quota("q").but({"spec": {"hard": {"reserved.nvidia.com/gpu": "1"}}}))
     gpu: JSON = {"limits": {"nvidia.com/gpu": "1"}}
     asked = wanting().but({"spec": {"template": {"spec": {"resources": gpu}}}})
@@ -162,7 +162,7 @@ async def test_a_limit_without_a_request_is_judged(here: Doors) -> None:
     assert await refusal(here, asked.but({"spec": {"replicas": 1}})) == ""
 
 
-async def test_a_quota_that_is_being_deleted_limits_nobody(here: Doors) -> None:
+async def test_a_quota_that_is_being_deleted_limits_nobody(here: AdmissionForms) -> None:
     held: JSON = {"finalizers": ["example.com/held"]}
     await count(here, a_quota("q", tickets="0").but({"metadata": held}))
     going = await here.client.delete(QUOTAS, Key("", "q"))
@@ -170,7 +170,7 @@ async def test_a_quota_that_is_being_deleted_limits_nobody(here: Doors) -> None:
     assert await refusal(here, wanting()) == ""
 
 
-async def test_a_length_cannot_wait(here: Doors) -> None:
+async def test_a_length_cannot_wait(here: AdmissionForms) -> None:
     await count(here, a_quota("q", max__duration="30m").but({"spec": {"enforcement": "Wait"}}))
     assert "exceeded quota q: max-duration is 30m" in await refusal(here, wanting())
 
@@ -188,7 +188,9 @@ async def test_a_length_cannot_wait(here: Doors) -> None:
         ),
     ],
 )
-async def test_only_what_an_edit_adds_is_judged(here: Doors, change: JSON, fits: bool) -> None:
+async def test_only_what_an_edit_adds_is_judged(
+    here: AdmissionForms, change: JSON, fits: bool
+) -> None:
     assert await refusal(here, wanting()) == ""
     await count(here, a_quota("q", tickets="1", reserved_cpu="1", max__duration="30m"))
     refused: AbstractContextManager[object] = (
@@ -198,7 +200,7 @@ async def test_only_what_an_edit_adds_is_judged(here: Doors, change: JSON, fits:
         await here.client.patch(ORDERS, KEY, {"spec": change}, PatchType.MERGE)
 
 
-async def test_scaling_that_a_door_cannot_judge_is_left_to_the_ledger(here: Doors) -> None:
+async def test_scaling_that_a_door_cannot_judge_is_left_to_the_ledger(here: AdmissionForms) -> None:
     """A policy sees no order in a Scale, and a webhook knows none that is not shown to it yet."""
     await count(here, a_quota("q", tickets="2"))
     assert await refusal(here, wanting()) == ""
@@ -210,7 +212,7 @@ async def test_scaling_that_a_door_cannot_judge_is_left_to_the_ledger(here: Door
 
 @pytest.mark.parametrize("enforcement", Enforcement)
 async def test_a_ticket_made_by_hand_is_judged_and_cannot_wait(
-    here: Doors, enforcement: Enforcement
+    here: AdmissionForms, enforcement: Enforcement
 ) -> None:
     await count(here, a_quota("q", tickets="0").but({"spec": {"enforcement": enforcement}}))
     with pytest.raises(ApiError, match="exceeded quota q: tickets used 0 of 0, requested 1"):
@@ -218,7 +220,9 @@ async def test_a_ticket_made_by_hand_is_judged_and_cannot_wait(
 
 
 @pytest.mark.parametrize("here", [Admission.POLICY], indirect=True)
-async def test_a_policy_names_count_and_request_since_it_can_print_no_sum(here: Doors) -> None:
+async def test_a_policy_names_count_and_request_since_it_can_print_no_sum(
+    here: AdmissionForms,
+) -> None:
     await count(here, a_quota("q", reserved_memory="1Gi"))
 
     def holding(replicas: int, memory: str) -> Builder[Order]:
@@ -235,7 +239,7 @@ async def test_a_policy_names_count_and_request_since_it_can_print_no_sum(here: 
         await here.client.patch(ORDERS, KEY, {"spec": {"replicas": 5}}, PatchType.MERGE)
 
 
-async def test_an_order_without_a_strategy_is_judged_like_any_other(here: Doors) -> None:
+async def test_an_order_without_a_strategy_is_judged_like_any_other(here: AdmissionForms) -> None:
     """The form of another version of korder."""
     await count(here, a_quota("q", tickets="1"))
     old = wanting().but({"spec": {"strategy": None, "refreshPolicy": "Always"}})
@@ -245,7 +249,7 @@ async def test_an_order_without_a_strategy_is_judged_like_any_other(here: Doors)
 
 
 async def test_a_second_quota_for_the_whole_cluster_is_refused_and_the_first_named(
-    here: Doors,
+    here: AdmissionForms,
 ) -> None:
     await count(here, a_quota("first", tickets="1"))
     with pytest.raises(ApiError, match="quota first is for the whole cluster already"):
@@ -257,7 +261,7 @@ async def test_a_second_quota_for_the_whole_cluster_is_refused_and_the_first_nam
 
 
 async def test_two_quotas_for_the_whole_cluster_that_got_in_can_both_be_changed(
-    here: Doors,
+    here: AdmissionForms,
 ) -> None:
     """Two that are made at the same moment may both be let in; here the manager makes them for an owner, which nobody judges."""
     headers = {
@@ -329,7 +333,7 @@ async def test_two_quotas_for_the_whole_cluster_that_got_in_can_both_be_changed(
     ],
 )
 async def test_nonsense_in_a_quota_is_answered_in_a_sentence(
-    here: Doors, spec: dict[str, JSON], said: str
+    here: AdmissionForms, spec: dict[str, JSON], said: str
 ) -> None:
     quota = a_quota("q", LISTED, orders="1").but({"spec": spec})
     with pytest.raises(ApiError) as refused:
@@ -338,14 +342,16 @@ async def test_nonsense_in_a_quota_is_answered_in_a_sentence(
     assert len(refused.value.message) < 700
 
 
-async def test_a_quota_with_windows_and_selectors_that_make_sense_is_let_in(here: Doors) -> None:
+async def test_a_quota_with_windows_and_selectors_that_make_sense_is_let_in(
+    here: AdmissionForms,
+) -> None:
     for name, spec in SENSE.items():
         await here.client.create(
             QUOTAS, a_quota(name, LISTED, tickets="1").but({"spec": spec}).json
         )
 
 
-async def test_what_is_only_odd_is_let_in_with_a_warning(here: Doors) -> None:
+async def test_what_is_only_odd_is_let_in_with_a_warning(here: AdmissionForms) -> None:
     allocation: JSON = [{"namespace": each, "limits": {"tickets": "2"}} for each in "ab"]
     odd = a_quota("q", LISTED, tickets="3", pods="1").but({"spec": {"allocation": allocation}})
     body = json.dumps(odd.json).encode()

@@ -1,6 +1,6 @@
 """The shape of a real cluster as machines: what is free, for whom, and which nodes do not count."""
 
-from korder.cli.cluster_snapshot import ClusterSnapshot, likeness
+from korder.cli.cluster_snapshot import ClusterSnapshot, cluster_snapshot
 from kubeloop.objects.core import Node, Pod
 from kubeloop.objects.meta import JSON
 from kubeloop.objects.workloads import DEPLOYMENTS, REPLICA_SETS, Deployment, ReplicaSet
@@ -22,7 +22,7 @@ def web() -> tuple[Deployment, ReplicaSet]:
 def taken(
     *nodes: Node, pods: tuple[Pod, ...] = (), played: tuple[Name, ...] = ()
 ) -> ClusterSnapshot:
-    return likeness(nodes, pods, [web()[1]], played)
+    return cluster_snapshot(nodes, pods, [web()[1]], played)
 
 
 def test_what_pods_take_is_not_offered() -> None:

@@ -12,7 +12,7 @@ from kubeloop.objects.plan import NOTHING, Delete, Patch, Plan
 from kubeloop.runtime.manager import Manager
 
 
-class CertRotator:
+class OrderDriver:
     """Plays all tickets."""
 
     def __init__(self, manager: Manager) -> None:
