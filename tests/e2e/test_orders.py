@@ -114,7 +114,7 @@ async def test_orders_live_and_end_as_in_the_embedded_cluster(
 
 
 async def _holds_what_fits(cluster: Scene) -> None:
-    """S1."""
+    """An order holds what fits (S1)."""
     order = await cluster.until(
         ORDERS,
         "large",
@@ -129,7 +129,7 @@ async def _holds_what_fits(cluster: Scene) -> None:
 
 
 async def _scales_and_rolls_out(cluster: Scene, plane: ControlPlane) -> None:
-    """S6."""
+    """An order scales and rolls out (S6)."""
     await plane.kubectl("scale", "orders.core.korder.dev/pool", "--replicas=5")
     await settled(cluster, "pool", 5)
     cpu: JSON = {"spec": {"template": {"spec": {"resources": {"requests": {"cpu": "50m"}}}}}}
@@ -142,7 +142,7 @@ async def _scales_and_rolls_out(cluster: Scene, plane: ControlPlane) -> None:
 
 
 async def _follows_the_nodes(cluster: Scene, plane: ControlPlane) -> None:
-    """S36."""
+    """An order follows the nodes (S36)."""
     await plane.kubectl("cordon", "node-1")
     await settled(cluster, "daemon", 2)
     assert {ticket.spec.node_name for ticket in await of(cluster, "daemon")} == {"node-2", "node-3"}
@@ -163,7 +163,7 @@ async def _opens_on_the_minute(cluster: Scene, clock: Clock) -> None:
 
 
 async def _goes_after_its_tickets(cluster: Scene) -> None:
-    """S4."""
+    """An order goes after its tickets (S4)."""
     for name in ("large", "pool", "daemon", "window"):
         await cluster.delete(ORDERS, name)
     for name in ("large", "pool", "daemon", "window"):

@@ -108,7 +108,7 @@ def test_a_pod_that_chose_its_node_cannot_ask_for_a_ticket() -> None:
 
 @pytest.mark.parametrize("word", ["korder.dev/ticket-claimed", "korder.dev/ticket-node"])
 def test_a_user_who_writes_our_answer_himself_is_told_that_it_claims_nothing(word: str) -> None:
-    """S17."""
+    """A user who writes our answer learns that it claims nothing (S17)."""
     judgement = judge_pod(a_pod("p").annotated({word: "my-order-0"}).build())
     assert not judgement.refusals
     assert not judgement.marked
@@ -170,12 +170,12 @@ def scheduled(expression: str, kind: str = "Scheduled", **more: JSON) -> dict[st
 def test_an_order_that_could_never_be_served_is_refused(
     change: dict[str, JSON], field: str
 ) -> None:
-    """S29, rules 21 and 24."""
+    """An order that can never be served is refused (S29, rules 21 and 24)."""
     assert [refusal.field for refusal in of_order(change).refusals] == [field]
 
 
 def test_a_class_of_the_system_passes_where_the_manager_allows_it() -> None:
-    """Rule 21."""
+    """A class of the system passes where the manager allows it (rule 21)."""
     change: dict[str, JSON] = {"template": {"spec": {"priorityClassName": "system-node-critical"}}}
     assert of_order(change, system_classes=True) == Judgement()
 

@@ -150,7 +150,7 @@ ORDERS_TO_JUDGE = [
 
 
 async def test_orders_are_refused_as_the_rule_says(clock: Clock, admission: Admission) -> None:
-    """S29, rules 21 and 24."""
+    """Orders are refused as the rule says (S29, rules 21 and 24)."""
     async with admission_objects(clock, admission) as there:
         for order in ORDERS_TO_JUDGE:
             spec = cast("dict[str, JSON]", order.json["spec"])
@@ -286,7 +286,7 @@ async def test_who_runs_the_manager_is_judged_like_others(
 
 
 async def test_a_foreign_gate_stays_beside_ours(clock: Clock, admission: Admission) -> None:
-    """Rule 8."""
+    """A foreign gate stays beside ours (rule 8)."""
     async with admission_objects(clock, admission) as there:
         pod = a_pod("p").annotated(REQUIRED).gated_by("example.com/wait")
         made = await there.client.create(PODS, pod.json)

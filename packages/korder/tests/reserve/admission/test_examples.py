@@ -119,7 +119,7 @@ async def test_the_first_order_holds_room_that_one_pod_takes(clock: Clock) -> No
 
 
 async def test_the_scheduled_order_holds_room_from_two_to_ten() -> None:
-    """S28."""
+    """The scheduled order holds room from two to ten (S28)."""
     clock = VirtualClock(datetime(2026, 1, 1, 1, 50, tzinfo=UTC))
     async with stage(clock) as there:
         await there.apply("scheduled-order/order.yaml")
@@ -138,7 +138,7 @@ async def test_the_scheduled_order_holds_room_from_two_to_ten() -> None:
 
 
 async def test_a_daemonset_order_holds_room_on_each_of_its_nodes(clock: Clock) -> None:
-    """S36."""
+    """A DaemonSet order holds room on each of its nodes (S36)."""
     async with stage(clock) as there:
         await there.apply("daemonset/gpu-nodes.yaml")
         assert await there.reserved("gpu-node-buffer", 1) == {"node-5"}
@@ -160,7 +160,7 @@ def uses(tickets: str, cpu: str, memory: str) -> Callable[[Quota], bool]:
 
 
 async def test_a_team_stays_within_its_quota(clock: Clock) -> None:
-    """S30."""
+    """A team stays within its quota (S30)."""
     async with stage(clock) as there:
         cluster = there.cluster
         await there.apply("quota/team-quota.yaml")

@@ -24,7 +24,7 @@ def created(pod: Builder[Pod], seconds: int) -> Builder[Pod]:
 
 
 def test_priority_comes_first_and_then_age() -> None:
-    """Rule 16."""
+    """Priority comes first and then age (rule 16)."""
     pods = [
         created(asking("young"), 3),
         created(asking("old"), 1),
@@ -61,7 +61,7 @@ def test_of_equal_tickets_one_on_a_node_without_a_hand_over_is_taken() -> None:
     ],
 )
 def test_each_form_of_request_finds_its_ticket(wanted: str, got: str) -> None:
-    """S15."""
+    """Each form of request finds its ticket (S15)."""
     tickets = [
         reserved("t1"),
         reserved("t2").labelled({"tier": "gold"}),
@@ -106,7 +106,7 @@ def test_an_order_is_meant_by_ownership_and_not_by_label() -> None:
 
 
 def test_a_closed_order_gives_nothing_until_it_has_opened() -> None:
-    """S19 and rule 14."""
+    """A closed order gives nothing until it has opened (S19 and rule 14)."""
     order = an_order("gang", 3).stored("uid-gang").but({"spec": {"minAvailable": 3}})
     tickets = [reserved(f"t{n}").owned_by(ORDERS, order.build()) for n in range(2)]
     closed = chosen([asking("web")], market(tickets, orders=[order]))
@@ -176,7 +176,7 @@ NAMED: JSON = {"matchFields": [{"key": "metadata.name", "operator": "In", "value
     ],
 )
 def test_the_mismatch_is_named(pod: Builder[Pod], why: str) -> None:
-    """S14."""
+    """The mismatch is named (S14)."""
     port: JSON = [{"name": "x", "ports": [{"containerPort": 80, "hostPort": 80}]}]
     there = a_pod("there").on("node-1").but({"spec": {"containers": port}}).build()
     got = chosen([pod], market([reserved("t1")], there=[there]))
@@ -206,7 +206,7 @@ def test_a_node_that_takes_nobody_has_no_claimable_ticket(node: Builder[Node], w
 
 
 def test_who_tolerates_everything_has_no_ticket_on_a_cordoned_node_either() -> None:
-    """Rules 12 and 17."""
+    """Who tolerates everything has no ticket on a cordoned node either (rules 12 and 17)."""
     pod = asking("web").but({"spec": {"tolerations": [{"operator": "Exists"}]}})
     got = chosen([pod], market([reserved("t1")], nodes=[a_node("node-1").cordoned()]))
     why = "its node is cordoned"
@@ -401,7 +401,7 @@ LABELS: JSON = {"podSelector": {"matchLabels": {"app": "web"}}}
 def test_owners_may_claim_and_others_may_not(
     ticket: Builder[Ticket], pod: Builder[Pod], may: bool
 ) -> None:
-    """S17."""
+    """Owners may claim and others may not (S17)."""
     got = chosen([pod], market([ticket]))
     denied = "The owners of the tickets in namespace default do not include this pod."
     assert got == {"web": "t1" if may else denied}
@@ -424,7 +424,7 @@ def test_only_room_that_is_held_can_be_claimed(change: dict[str, JSON]) -> None:
 
 
 def test_a_shared_ticket_is_as_large_as_what_is_left_of_it() -> None:
-    """S18."""
+    """A shared ticket is as large as what is left of it (S18)."""
     share: JSON = {"namespace": "default", "name": "a", "uid": "a", "requests": {"cpu": "1"}}
     ticket = reserved("t1", cpu="2").but(
         {"spec": {"allocateOnce": False}, "status": {"sharedBy": [share]}}

@@ -303,7 +303,7 @@ def test_a_pod_whose_change_was_refused(
 
 
 def test_the_event_of_a_fallback_says_why() -> None:
-    """S13."""
+    """The event of a fallback says why (S13)."""
     (emit,) = decide(waiting(order="gold")).emits
     assert (emit.reason, emit.note) == (
         "FellBack",

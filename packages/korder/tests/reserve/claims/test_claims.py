@@ -75,7 +75,7 @@ async def test_pods_on_a_full_node_get_their_tickets_in_one_batch(clock: Clock) 
 async def test_a_pod_that_requires_a_ticket_waits_with_words_until_there_is_one(
     clock: Clock,
 ) -> None:
-    """S12 and rule 15."""
+    """A pod that requires a ticket waits with an explanation until there is one (S12 and rule 15)."""
     async with scene(clock, claiming) as cluster:
         await cluster.put(asking("web"))
         pod = await cluster.until(PODS, "web", lambda pod: claim_patches.stated(pod) is not None)
@@ -91,7 +91,7 @@ async def test_a_pod_that_requires_a_ticket_waits_with_words_until_there_is_one(
 
 
 async def test_a_pod_that_prefers_a_ticket_goes_without_at_once(clock: Clock) -> None:
-    """S13."""
+    """A pod that prefers a ticket goes without at once (S13)."""
     async with scene(clock, claiming) as cluster:
         began = clock.now()
         await cluster.put(asking("web", {"korder.dev/order": "none"}))

@@ -285,7 +285,7 @@ BOUND = opened().but({"spec": {"nodeName": NODE}})
 def test_the_remainder_of_a_shared_ticket_takes_part(
     members: list[Member], steps: list[list[str]]
 ) -> None:
-    """S18 and rule 11."""
+    """The remainder of a shared ticket takes part (S18 and rule 11)."""
     assert stated(decide(*members, there=(guardian("other", cpu="2"),))) == steps
 
 
@@ -353,7 +353,7 @@ def replica(pod: Builder[Pod]) -> Builder[Pod]:
     ],
 )
 def test_a_stuck_pod_of_a_controller_comes_again(recreate: bool, steps: list[list[str]]) -> None:
-    """Rule 9."""
+    """A stuck pod of a controller comes again (rule 9)."""
     stuck = member(claiming("t", seconds=0), replica(opened(said="no zone")))
     assert (
         stated(decide(stuck, settings=Settings(Handover.NOMINATE, recreate_stuck_pods=recreate)))
@@ -407,7 +407,7 @@ def test_what_is_told_belongs_to_the_step_that_does_it() -> None:
 
 
 def test_a_new_scheduler_is_told_of_nominations_again() -> None:
-    """K8."""
+    """A new scheduler gets the nominations again (K8)."""
     waiting = member(claiming("t"), marked(gated()), going(guardian()))
     assert stated(decide(waiting, scheduler="second")) == [["mark[same] web"]]
 
@@ -490,7 +490,7 @@ def test_one_of_two_tickets_is_the_right_one(
     ],
 )
 def test_the_pin_is_in_every_term(terms: list[JSON], pinned: list[list[str]]) -> None:
-    """S14 and K5."""
+    """The pin is in every term (S14 and K5)."""
     required: JSON = {
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
     }

@@ -85,7 +85,7 @@ async def until_step(cluster: Scene, name: str, holds: Sign) -> None:
 async def test_a_pod_that_is_deleted_at_any_step_leaves_no_claim_behind(
     clock: Clock, step: str
 ) -> None:
-    """S24."""
+    """A pod that is deleted at any step leaves no claim behind (S24)."""
     async with scene(clock, claiming, nodes=1) as cluster:
         for number in range(4):
             await hold(cluster, f"t{number}")
@@ -198,7 +198,7 @@ async def test_a_stuck_pod_that_may_not_be_deleted_keeps_no_ticket(clock: Clock)
 
 
 async def test_updates_of_a_claimed_pod_claim_nothing_more(clock: Clock) -> None:
-    """S25."""
+    """Updates of a claimed pod claim nothing more (S25)."""
     async with scene(clock, claiming) as cluster:
         await hold(cluster, "t1")
         await hold(cluster, "t2")

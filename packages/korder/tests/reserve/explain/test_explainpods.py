@@ -209,7 +209,7 @@ def test_a_request_nobody_understands_is_told_as_admission_tells_it():
 
 
 def test_other_gates_come_first():
-    """Rule 8."""
+    """Other gates come first (rule 8)."""
     gates: JSON = [{"name": SCHEDULING_GATE}, {"name": "quota.example/wait"}]
     stated = explained(a_seeker().but({"spec": {"schedulingGates": gates}}), a_held("t"))
     assert stated.verdict.startswith("It waits: other gates hold it back")

@@ -234,7 +234,7 @@ def test_guardians_tell_what_they_wait_for():
 
 
 def test_a_ticket_of_a_closed_order_says_that_nobody_can_claim_it():
-    """Rule 14."""
+    """A ticket of a closed order says that it cannot be claimed (rule 14)."""
     order = an_order("gang", 3).stored("o").but({"spec": {"minAvailable": 3}}).build()
     held = a_case(phase="Reserved", nodeName="n1").owned_by(ORDERS, order)
     stated = explain_tickets.explain(TicketQuestion(held.build(), NOW, order=order))

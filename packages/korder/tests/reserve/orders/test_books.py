@@ -110,7 +110,7 @@ def test_names_never_repeat_and_the_pool_never_exceeds_its_replicas(
 
 
 def test_two_hundred_deletions_bring_two_hundred_new_names() -> None:
-    """S5."""
+    """Two hundred deletions bring two hundred new names (S5)."""
     desk = a_desk("OneTime", "Always")
     desk.settle()
     rng = random.Random(5)

@@ -35,7 +35,7 @@ def not_ready(desk: Desk, name: str) -> None:
 
 
 def test_each_node_has_one_pinned_standing_ticket() -> None:
-    """S36."""
+    """Each node has one pinned standing ticket (S36)."""
     desk = a_desk()
     assert sorted(desk.tickets) == ["o-n0", "o-n1", "o-n2"]
     ticket = desk.tickets["o-n1"]
@@ -137,7 +137,7 @@ def test_replicas_have_no_effect_and_an_event_says_so_once() -> None:
 
 @pytest.mark.parametrize("policy", ["Never", "OnClaim", "Always"])
 def test_a_claimed_ticket_is_its_node_s_one_ticket_whatever_the_policy(policy: str) -> None:
-    """Rule 19."""
+    """A claimed ticket is the one ticket of its node, whatever the policy (rule 19)."""
     desk = a_desk(strategy={"type": "OneTime", "refreshPolicy": policy})
     desk.become("o-n0", TicketPhase.CLAIMED)
     desk.settle()
@@ -157,7 +157,7 @@ def test_a_ticket_that_is_deleted_or_has_ended_is_made_again() -> None:
 
 
 def test_a_new_template_breaks_before_it_makes_a_few_nodes_at_a_time() -> None:
-    """Rule 7."""
+    """A new template breaks before it makes a few nodes at a time (rule 7)."""
     desk = a_desk(30)
     desk.become("o-n7", TicketPhase.CLAIMED)
     desk.edit(CPU)

@@ -101,7 +101,7 @@ def unready(since: datetime, status: str = "False", node: str = "n") -> NodeBuil
 def test_a_node_is_eligible_or_it_is_told_why_not(
     node: NodeBuilder, spec: dict[str, JSON], why_not: str
 ) -> None:
-    """S37, rule 17."""
+    """A node is eligible, or the reason is given (S37, rule 17)."""
     verdict = judged(node, **spec)
     assert verdict.takes == (not why_not)
     assert why_not in verdict.why_not

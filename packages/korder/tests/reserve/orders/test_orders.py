@@ -105,7 +105,7 @@ async def test_an_order_can_be_scaled_as_any_workload(clock: Clock) -> None:
 async def test_an_order_goes_after_its_tickets_and_its_successor_adopts_nothing(
     clock: Clock,
 ) -> None:
-    """S4."""
+    """An order goes after its tickets and its successor adopts nothing (S4)."""
     async with office(clock, *PARTS) as cluster:
         await cluster.put(an_order("o", 2))
         await ready(cluster, 2)
@@ -204,7 +204,7 @@ async def test_a_foreign_ticket_with_our_name_is_passed_over(clock: Clock) -> No
 
 
 async def test_scaling_pausing_and_rolling_out(clock: Clock) -> None:
-    """S6."""
+    """Scaling, pausing and rolling out (S6)."""
     async with office(clock, *PARTS) as cluster:
         await cluster.put(an_order("o", 5))
         await ready(cluster, 5)
@@ -269,7 +269,7 @@ async def test_a_controller_that_was_down_over_a_firing(clock: Clock) -> None:
 
 
 async def test_daemonset_mode_follows_the_nodes(clock: Clock) -> None:
-    """S36."""
+    """DaemonSet mode follows the nodes (S36)."""
     async with office(clock, *PARTS) as cluster:
         await cluster.put(an_order("d").but({"spec": {"daemonSet": True, "replicas": 9}}))
         await ready(cluster, 3, name="d")

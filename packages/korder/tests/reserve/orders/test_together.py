@@ -59,7 +59,7 @@ async def test_an_order_holds_room_and_says_what_does_not_fit(clock: Clock) -> N
 
 
 async def test_a_template_rolls_out_only_as_far_as_there_is_room(clock: Clock) -> None:
-    """S6, rule 7."""
+    """A template rolls out only as far as there is room (S6, rule 7)."""
     async with scene(clock, *PARTS, nodes=1) as cluster:
         await cluster.put(asking("o", "3"))
         await cluster.until(ORDERS, "o", lambda o: o.status.available_replicas == 1)

@@ -55,7 +55,7 @@ def test_what_was_promised_and_is_wanted_no_more_is_never_made() -> None:
 
 
 def test_a_ticket_in_a_hand_over_is_judged_after_it() -> None:
-    """Rule 2."""
+    """A ticket in a hand over is decided after it (rule 2)."""
     desk = a_desk(1)
     desk.become("o-0", TicketPhase.CLAIMING)
     desk.edit({"replicas": 0})
@@ -110,7 +110,7 @@ def test_a_ticket_that_comes_back_is_not_kept_when_none_is_wanted() -> None:
 
 
 def test_without_replacement_only_more_than_ever_issues_more() -> None:
-    """Rule 18."""
+    """Without replacement only more than ever issues more (rule 18)."""
     desk = a_desk(5, "Never")
     desk.edit({"replicas": 2})
     desk.settle()
@@ -196,7 +196,7 @@ def test_a_new_template_replaces_tickets_make_before_break() -> None:
 
 
 def test_a_roll_out_without_room_keeps_the_old_tickets_and_says_so() -> None:
-    """Rule 7."""
+    """A roll out without room keeps the old tickets and says so (rule 7)."""
     desk = a_desk(4)
     desk.edit(CPU)
     desk.settle(hold=False)

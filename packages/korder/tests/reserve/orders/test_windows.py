@@ -419,7 +419,7 @@ def test_a_standing_pool_of_which_no_ticket_is_left_is_not_ready(policy: str) ->
 
 
 def test_a_standing_pool_with_gaps_is_warned_about_once() -> None:
-    """Rule 5."""
+    """A standing pool with gaps is warned about once (rule 5)."""
     strategy = {"type": "Recurring", "schedule": "0 */6 * * *"}
     template = {"spec": {"duration": "2h"}}
     desk = Desk(an_order("o", 1).but({"spec": {"strategy": strategy, "template": template}}))

@@ -1,4 +1,4 @@
-"""Which limits are in force: what is written, defaults, windows and their order (spec 1.4, 1.9)."""
+"""Which limits are in force: what is written, defaults, windows and their order (sections 1.4 and 1.9)."""
 
 from datetime import datetime, timedelta
 from pathlib import Path

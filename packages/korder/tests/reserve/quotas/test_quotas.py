@@ -31,7 +31,7 @@ GOLD: dict[str, JSON] = {
 
 
 async def test_two_of_three_tickets_are_made_and_the_order_says_why(clock: Clock) -> None:
-    """S30."""
+    """Two of three tickets are made and the order says why (S30)."""
     async with scene(clock, add_reserve) as cluster:
         await label(cluster, "default", {"team": "backend"})
         await open_quota(cluster, a_quota("team", dict(BACKEND), tickets="2"))
@@ -174,7 +174,7 @@ async def test_what_ends_makes_room_for_what_waits(clock: Clock) -> None:
 
 
 async def test_a_namespace_stays_within_its_allocation(clock: Clock) -> None:
-    """S33."""
+    """A namespace stays within its allocation (S33)."""
     allocation: JSON = [{"namespace": "default", "limits": {"reserved.cpu": "1"}}]
     quota = a_quota("q", reserved_cpu="3").but({"spec": {"allocation": allocation}})
     async with scene(clock, add_reserve) as cluster:
@@ -192,7 +192,7 @@ async def test_a_namespace_stays_within_its_allocation(clock: Clock) -> None:
 
 
 async def test_a_window_opens_and_closes_in_time_and_takes_nothing_away(clock: Clock) -> None:
-    """S34."""
+    """A window opens and closes in time and takes nothing away (S34)."""
     now = clock.now()
     opens = (now.minute + 5) % 60
     window: JSON = {
@@ -263,7 +263,7 @@ async def _edge(cluster: Scene, window: str) -> datetime:
 
 
 async def test_all_quotas_count_and_the_one_without_room_is_named(clock: Clock) -> None:
-    """S35."""
+    """All quotas count, and the one that is used up is named (S35)."""
     listed: JSON = {"type": "NamespaceList", "namespaces": ["default"]}
     async with scene(clock, add_reserve) as cluster:
         await open_quota(cluster, a_quota("cluster", tickets="9"))
@@ -278,7 +278,7 @@ async def test_all_quotas_count_and_the_one_without_room_is_named(clock: Clock) 
 
 
 async def test_an_order_for_every_node_is_charged_for_every_node(clock: Clock) -> None:
-    """S35."""
+    """An order for every node is charged for every node (S35)."""
     async with scene(clock, add_reserve, nodes=2) as cluster:
         await open_quota(cluster, a_quota("q", tickets="3"))
         await cluster.put(wanting("d").but({"spec": {"daemonSet": True}}))

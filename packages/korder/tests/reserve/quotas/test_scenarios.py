@@ -63,7 +63,7 @@ async def other_namespace(cluster: Scene) -> None:
 async def test_every_key_limits_what_its_scope_means_and_nothing_else(
     clock: Clock, key: str, scope: str
 ) -> None:
-    """S30, S31, S32, S35."""
+    """Every key limits what its scope means and nothing else (S30, S31, S32, S35)."""
     limit, made = KEYS[key]
     quota = a_quota("q").but({"spec": {"scope": SCOPES[scope], "hard": {key: limit}}})
     async with scene(clock, add_reserve, nodes=1) as cluster:
@@ -82,7 +82,7 @@ async def test_every_key_limits_what_its_scope_means_and_nothing_else(
 
 
 async def test_the_quota_of_the_seed_counts_as_it_is(clock: Clock) -> None:
-    """S30."""
+    """The quota of the seed counts as it is (S30)."""
     seed: Builder[Quota] = Builder(QUOTAS, SEED)
     async with scene(clock, add_reserve) as cluster:
         await label(cluster, "default", {"team": "backend"})
@@ -108,7 +108,7 @@ async def test_thousandths_are_added_up_exactly(clock: Clock) -> None:
 
 @pytest.mark.parametrize("written", ["24h", "86400", 86400], ids=["24h", "text", "number"])
 async def test_a_longest_duration_in_every_form(clock: Clock, written: str | int) -> None:
-    """S32."""
+    """A longest duration in every form (S32)."""
     quota = a_quota("q").but({"spec": {"hard": {"max-duration": written}}})
     async with scene(clock, add_reserve) as cluster:
         await open_quota(cluster, quota)
@@ -143,7 +143,7 @@ async def test_who_has_an_allocation_leaves_the_rest_to_others(
 async def test_of_windows_that_are_open_the_most_important_counts_and_then_the_strictest(
     clock: Clock,
 ) -> None:
-    """S34."""
+    """Of windows that are open the most important counts and then the strictest (S34)."""
     always: JSON = {"schedule": "* * * * *", "duration": "2m"}
     windows: JSON = [
         {"name": "wide", "multiplier": "10", **always},
@@ -165,7 +165,7 @@ async def test_of_windows_that_are_open_the_most_important_counts_and_then_the_s
 
 
 async def test_what_has_expired_never_counts(clock: Clock) -> None:
-    """S35."""
+    """What has expired never counts (S35)."""
     async with scene(clock, add_reserve) as cluster:
         await open_quota(cluster, a_quota("q", tickets="1"))
         spec: JSON = {"duration": "30s", "lifecycle": {"cleanupPolicy": "Retain"}}

@@ -285,7 +285,7 @@ def polls_for_edges_of_windows(patch: pytest.MonkeyPatch) -> None:
 
 
 def counts_in_whole_units(patch: pytest.MonkeyPatch) -> None:
-    """D39: three times 500m are three."""
+    """Three times 500m are three."""
     honest = quota_verdict._charge
 
     def charge(held: Mapping[str, Quantity]) -> dict[str, Quantity]:
@@ -295,7 +295,7 @@ def counts_in_whole_units(patch: pytest.MonkeyPatch) -> None:
 
 
 def multiplies_whole_units(patch: pytest.MonkeyPatch) -> None:
-    """D38: half of 2500m is one and a half, as 2500m are three."""
+    """Half of 2500m is one and a half, as 2500m are three."""
     honest = quota_limits.in_force
 
     def in_force(spec: QuotaSpec, instant: datetime) -> InForce:

@@ -77,7 +77,7 @@ def crowded(seed: int, faults: float = FAULTS) -> Setup:
 
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_no_more_is_made_than_quotas_allow(seed: int) -> None:
-    """S31, S26."""
+    """No more is made than quotas allow (S31, S26)."""
     outcome = simulate(crowded(seed))
     assert not outcome.violation, outcome.report
 

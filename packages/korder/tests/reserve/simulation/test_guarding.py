@@ -23,7 +23,7 @@ from pocketkube.testing.story import Story
 def test_a_ticket_is_reserved_only_when_its_guardian_is_bound(
     standing: list[telling.PodBuilder], stated: list[str]
 ) -> None:
-    """S1."""
+    """A ticket is reserved only when its guardian is bound (S1)."""
     story = Story(guardians.ReservedWhenBound())
     story.tell(ticket("Pending"), *standing)
     story.tell(reserved(), by=WE)
@@ -31,7 +31,7 @@ def test_a_ticket_is_reserved_only_when_its_guardian_is_bound(
 
 
 def test_a_reserved_ticket_that_loses_its_guardian_says_so_soon() -> None:
-    """S8."""
+    """A reserved ticket that loses its guardian says so soon (S8)."""
     story = Story(guardians.ReservedIsGuarded())
     story.tell(reserved(), guardian().on("node-1"))
     story.wait(100)
@@ -46,7 +46,7 @@ def test_a_reserved_ticket_that_loses_its_guardian_says_so_soon() -> None:
 
 
 def test_a_shared_ticket_has_a_guardian_for_what_is_left() -> None:
-    """Rule 11."""
+    """A shared ticket has a guardian for what is left (rule 11)."""
     shared: JSON = {"spec": {"allocateOnce": False}}
     taken: list[JSON] = [telling.share("web")]
     story = Story(guardians.ReservedIsGuarded())
@@ -145,7 +145,7 @@ def test_we_delete_no_guardian_that_is_needed(
     ids=["alive", "over", "gone"],
 )
 def test_a_claim_ends_with_its_pod(owner: telling.PodBuilder, stated: list[str]) -> None:
-    """S16, D6."""
+    """A claim ends with its pod (S16)."""
     story = Story(guardians.ClaimsAreLive())
     story.tell(owner, claimed())
     story.wait(100)

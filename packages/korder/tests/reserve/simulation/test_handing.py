@@ -35,7 +35,7 @@ DEADLINE = "2026-01-01T00:01:00Z"
 def test_a_hand_over_is_over_at_its_deadline(
     after: telling.Builder[telling.Ticket], stated: list[str]
 ) -> None:
-    """Rule 9, S24."""
+    """A hand over is over at its deadline (rule 9, S24)."""
     story = Story(handovers.ClaimsEnd(), handovers.DeadlinesStand())
     story.tell(claiming(claimDeadline=DEADLINE), by=WE)
     story.wait(60)
@@ -160,7 +160,7 @@ def test_a_pod_goes_before_its_guardian_only_where_both_fit(
 def test_a_ticket_is_claimed_when_its_pod_is_there(
     owner: telling.PodBuilder, stated: list[str]
 ) -> None:
-    """S10."""
+    """A ticket is claimed when its pod is there (S10)."""
     story = Story(handovers.ClaimedWhereHeld())
     story.tell(reserved(), claiming(), owner)
     story.tell(claimed(), by=WE)

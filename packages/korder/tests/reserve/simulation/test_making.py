@@ -19,7 +19,7 @@ WINDOWS: JSON = {"type": "Scheduled", "refreshPolicy": "Never", "schedule": "0 *
 
 
 def test_a_name_is_used_once() -> None:
-    """S5, D22."""
+    """A name is used once (S5)."""
     story = Story(tickets_made.NamesAreNew())
     story.tell(order(), ordered("o-0"), by=WE)
     story.lose(ordered("o-0"))
@@ -69,7 +69,7 @@ def test_what_is_never_replaced_is_made_once() -> None:
 def test_what_was_too_much_in_a_window_may_be_made_again(
     strategy: JSON, wanted: int, stated: list[str]
 ) -> None:
-    """Rule 18."""
+    """What was too much in a window may be made again (rule 18)."""
     story = Story(tickets_made.NoTicketTooMany())
     story.tell(order(1, strategy=strategy), ordered("o-0", "Reserved"), by=WE)
     story.tell(order(wanted, strategy=strategy))
@@ -99,7 +99,7 @@ def counted(replicas: int, **spec: JSON) -> Builder[telling.Order]:
     ids=["all there", "one expired"],
 )
 def test_at_rest_an_order_has_what_it_promises(phases: Sequence[str], stated: list[str]) -> None:
-    """S27."""
+    """At rest an order has what it promises (S27)."""
     story = Story(at_rest.OrdersSettle())
     story.tell(HERE, counted(2, strategy=ALWAYS))
     story.tell(*(ordered(f"o-{n}", phase) for n, phase in enumerate(phases)))
@@ -131,7 +131,7 @@ def test_at_rest_an_order_has_what_it_promises(phases: Sequence[str], stated: li
 def test_at_rest_every_eligible_node_has_a_ticket(
     node: Builder[object], nodes: list[str], stated: list[str]
 ) -> None:
-    """S36."""
+    """At rest every eligible node has a ticket (S36)."""
     story = Story(at_rest.NodesAreCovered())
     story.tell(HERE, node, order(strategy=ALWAYS, daemonSet=True))
     for number, name in enumerate(nodes):
@@ -187,7 +187,7 @@ def test_a_pod_that_prefers_a_ticket_waits_as_long_as_it_says(wait: str, stated:
 
 
 def test_a_pod_that_is_too_large_waits() -> None:
-    """S14."""
+    """A pod that is too large waits (S14)."""
     story = Story(at_rest.NobodyWaitsForWhatIsFree())
     big = pod(**REQUIRED).requesting(cpu="2", memory="1Gi")
     story.tell(a_node("node-1"), reserved(), big)

@@ -338,6 +338,6 @@ def test_what_is_found_in_a_ledger_is_made_small(mutant: Mutant) -> None:
 def test_the_same_runs_break_no_promise_when_nothing_is_broken(
     make: Callable[[int], Setup], seed: int
 ) -> None:
-    """S22, S7."""
+    """The same runs break no promise when nothing is broken (S22, S7)."""
     outcome = simulate(make(seed))
     assert not outcome.violation, outcome.report

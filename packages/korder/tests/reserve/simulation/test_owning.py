@@ -87,7 +87,7 @@ def test_a_ticket_stays_with_a_pod_that_lives(after: telling.PodBuilder, stated:
 
 
 def test_a_scale_down_takes_no_claimed_ticket() -> None:
-    """Rule 18."""
+    """A scale down takes no claimed ticket (rule 18)."""
     story = Story(owners.OwnersStay())
     held = telling.ordered("o-0", "Claimed", nodeName="node-1", claimedBy=telling.reference("web"))
     story.tell(telling.order(), let_go().on("node-1"), held)
@@ -115,7 +115,7 @@ def test_a_pod_goes_only_with_a_ticket_that_names_it(
 
 
 def test_who_writes_the_annotation_himself_is_not_judged() -> None:
-    """S17."""
+    """A user who writes the annotation is not judged (S17)."""
     story = Story(owners.OnlyTheNamedGo())
     story.tell(reserved(), pod(), let_go(), by="user")
     assert story.broken == []

@@ -27,7 +27,7 @@ HERE = Builder(NAMESPACES, {"metadata": {"name": "default"}})
     ids=["early", "in time", "a second late", "two seconds late"],
 )
 def test_a_ticket_expires_at_its_time(after: float, stated: list[str]) -> None:
-    """S2, D24."""
+    """A ticket expires at its time (S2)."""
     story = Story(deadlines.TicketsExpire())
     story.tell(reserved(expirationTime=MINUTE))
     story.wait(after)
@@ -36,7 +36,7 @@ def test_a_ticket_expires_at_its_time(after: float, stated: list[str]) -> None:
 
 
 def test_a_claimed_ticket_outlives_its_time() -> None:
-    """Rule 3."""
+    """A claimed ticket outlives its time (rule 3)."""
     story = Story(deadlines.TicketsExpire())
     story.tell(reserved(expirationTime=MINUTE), telling.claimed(expirationTime=MINUTE))
     story.wait(1000)
@@ -55,7 +55,7 @@ def test_a_claimed_ticket_outlives_its_time() -> None:
 def test_a_ticket_that_has_ended_goes_when_its_time_to_live_is_over(
     after: float, stated: list[str]
 ) -> None:
-    """S2, D25."""
+    """A ticket that has ended goes when its time to live is over (S2)."""
     story = Story(deadlines.TicketsGo())
     life: JSON = {"spec": {"lifecycle": {"ttlSecondsAfterFinished": 60}}}
     ended = ticket("Expired", finishedTime="2026-01-01T00:00:00Z").but(life)
@@ -117,7 +117,7 @@ def test_the_end_of_a_ticket_is_dated_once(later: str, stated: list[str]) -> Non
     ids=["true", "too long", "another beginning"],
 )
 def test_the_clock_of_a_ticket_is_true(begins: str, ends: str | None, stated: list[str]) -> None:
-    """Rule 1."""
+    """The clock of a ticket is true (rule 1)."""
     story = Story(deadlines.ClocksAreTrue())
     story.tell(reserved(activationTime=begins, expirationTime=ends), by=WE)
     assert story.broken == stated
@@ -155,7 +155,7 @@ def test_a_ticket_that_waited_for_room_during_its_first_term_may_begin_with_the_
 def test_the_room_of_a_ticket_for_later_is_asked_for_at_its_start(
     after: float, stated: list[str]
 ) -> None:
-    """S3."""
+    """The room of a ticket for later is asked for at its start (S3)."""
     story = Story(deadlines.StartsAreKept())
     story.tell(ticket("Pending").but({"spec": {"startTime": MINUTE}}))
     story.wait(after)
@@ -178,7 +178,7 @@ def scheduled(**strategy: JSON) -> Builder[telling.Order]:
     ids=["early", "in time", "late"],
 )
 def test_a_firing_makes_tickets_in_its_second(after: float, stated: list[str]) -> None:
-    """S28."""
+    """A firing makes tickets in its second (S28)."""
     story = Story(deadlines.FiringsAreKept())
     story.tell(scheduled())
     story.wait(after)

@@ -1,4 +1,4 @@
-"""Quotas as they are told: promises about what is used, charged ahead and allowed, kept and broken (rule 20, S31, S34, D38, D39)."""
+"""Quotas: promises about what is used, charged ahead and allowed, kept and broken (rule 20, S31, S34)."""
 
 from datetime import timedelta
 
@@ -109,7 +109,7 @@ def test_what_is_wrong_for_a_moment_is_forgiven_and_what_stays_wrong_is_not() ->
 
 
 def test_use_moves_with_the_labels_of_a_namespace() -> None:
-    """S30."""
+    """Use moves with the labels of a namespace (S30)."""
     story = Story(ledgers.UsedIsCounted())
     story.tell(here("red"), ticket("Claimed"), telling(a_quota("q", dict(BLUE))))
     story.wait(60)
@@ -179,7 +179,7 @@ FORMS = [
 def test_windows_open_and_close_in_time(
     form: dict[str, JSON], opens: int, closes: int, late: float, is_right: bool
 ) -> None:
-    """S34."""
+    """Windows open and close in time (S34)."""
     window: JSON = {"name": "w", "multiplier": "2", **form}
     quota = telling(a_quota("q", tickets="1").but({"spec": {"timeWindows": [window]}}))
     opened = quota.but({"status": {"activeTimeWindow": "w"}})
