@@ -209,7 +209,7 @@ class HandOvers:
     ) -> Return | None:
         """The return of room that pods still have; nothing if a guardian has been placed beside the pod."""
         waiting = [pod for pod in guardians if not pod.spec.node_name]
-        since = min(map(_told_to_go, leaving))
+        since = min(map(_deletion_requested_at, leaving))
         if ticket.status.shared_by:
             return Return(is_occupied=True, waiting=waiting, since=since)
         if any(pod.spec.node_name and not is_leaving(pod) for pod in guardians):
@@ -351,7 +351,7 @@ def _returning(ticket: Ticket) -> Iterable[str]:
         yield status.node_name
 
 
-def _told_to_go(pod: Pod) -> datetime:
+def _deletion_requested_at(pod: Pod) -> datetime:
     """When a pod that terminates was deleted: its timestamp is the end of its grace."""
     grace = timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
     return (pod.metadata.deletion_timestamp or handover_state.NEVER + grace) - grace
