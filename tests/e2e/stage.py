@@ -28,6 +28,7 @@ from korder.api.reserve import (
     Ticket,
     TicketPhase,
 )
+from korder.testing.builders import a_ticket, an_order
 from kubeloop.client.client import Client
 from kubeloop.client.connect import open_client
 from kubeloop.client.errors import Forbidden, NotFound
@@ -101,7 +102,7 @@ class Stage:
         """A ticket of this stage, made by hand."""
         resources: JSON = {"requests": {"cpu": cpu, "memory": "64Mi"}}
         wanted: JSON = {"resources": resources, **self.place, **spec}
-        return builders.a_ticket(name).in_namespace(self.name).but({"spec": wanted})
+        return a_ticket(name).in_namespace(self.name).but({"spec": wanted})
 
     def order(
         self, name: str, replicas: int, cpu: str = "1", template: JSON = None, **spec: JSON
@@ -109,7 +110,7 @@ class Stage:
         """An order of this stage; `template` says more about its tickets."""
         resources: JSON = {"requests": {"cpu": cpu, "memory": "64Mi"}}
         wanted: JSON = {"template": {"spec": {"resources": resources, **self.place}}, **spec}
-        order = builders.an_order(name, replicas).in_namespace(self.name).but({"spec": wanted})
+        order = an_order(name, replicas).in_namespace(self.name).but({"spec": wanted})
         return order.but({"spec": {"template": template or {}}})
 
     def pod(self, name: str, cpu: str = "1", **annotations: str) -> builders.PodBuilder:
