@@ -10,6 +10,7 @@ TASKS += [Task("calm", seed, 1.0) for seed in range(SEEDS, SEEDS + 5)]
 TASKS += [Task("reserve-rough", seed, 1.0) for seed in range(14)]
 TASKS += [Task("reserve-calm", seed, 1.0) for seed in range(14, SEEDS)]
 TASKS += [Task("reserve-crowded-rough", 0, 0.1), Task("reserve-renewed-rough", 0, 0.1)]
+TASKS += [Task("reserve-returned", 0, 0.1), Task("reserve-returned-rough", 0, 0.1)]
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

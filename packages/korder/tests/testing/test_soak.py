@@ -7,8 +7,11 @@ import pytest
 import structlog
 
 from korder.testing import soak
-from korder.testing.seeds import Done, Ledger, Task
+from korder.testing.seeds import Done, Ledger, Task, play
 from korder.testing.suites import SUITES
+from kubeloop.objects.core import NODES
+from pocketkube.simulation.auditing.invariant import Finding, Invariant
+from pocketkube.simulation.auditing.view import View
 from pocketkube.simulation.changes import Change
 from pocketkube.simulation.script import AddNode, Step
 from pocketkube.simulation.world import Broken, Setup
@@ -49,6 +52,45 @@ def test_what_is_done_is_not_played_again(
     assert "2 runs (0 done before), 0.002 simulated hours" in capsys.readouterr().out
     assert soak.main(flags) == 0
     assert "2 runs (2 done before)" in capsys.readouterr().out
+
+
+class QuotaCounter(Invariant):
+    """Counts nodes."""
+
+    name = "counting"
+    promise = "Nodes are counted."
+    resources = (NODES,)
+
+    def __init__(self) -> None:
+        self._nodes = 0
+
+    @property
+    def figures(self) -> dict[str, int]:
+        return {"nodes seen": self._nodes}
+
+    def check(self, change: Change, view: View) -> tuple[Finding, ...]:
+        del view
+        self._nodes += change.before is None
+        return ()
+
+
+def test_what_invariants_count_is_summed_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def suite(seed: int, hours: float) -> Setup:
+        steps = [Step(float(index), AddNode(f"node-{index}")) for index in range(3)]
+        length = hours * 3600
+        return Setup(
+            seed=seed, script=steps, length=length, invariants=[QuotaCounter()], settle=5.0
+        )
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(SUITES, "counting", suite)
+    monkeypatch.setattr(soak, "_batch", lambda tasks, _: map(play, tasks))
+    assert soak.main(["--suite", "counting", "--seeds", "2", "--hours", "0.01"]) == 0
+    assert "       6 nodes seen" in capsys.readouterr().out
+    assert soak.main(["--suite", "counting", "--seed", "1", "--hours", "0.01"]) == 0
+    assert "       3 nodes seen" in capsys.readouterr().out
 
 
 def test_a_failure_is_told_with_the_smallest_run_that_fails_too(

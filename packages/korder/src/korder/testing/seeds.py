@@ -40,6 +40,8 @@ class Done(msgspec.Struct, frozen=True):
     violation: str
     digest: str = ""
     writes: int = 0
+    figures: dict[str, int] = {}
+    """What invariants counted."""
 
     def __str__(self) -> str:
         task = self.task
@@ -54,8 +56,15 @@ def setup_of(task: Task) -> Setup:
 
 def play(task: Task) -> Done:
     """Plays the run."""
-    outcome = simulate(setup_of(task))
-    return Done(task, outcome.violation, outcome.digest, outcome.writes)
+    setup = setup_of(task)
+    outcome = simulate(setup)
+    figures = figures_of(setup)
+    return Done(task, outcome.violation, outcome.digest, outcome.writes, figures)
+
+
+def figures_of(setup: Setup) -> dict[str, int]:
+    """What the invariants of a run that is over have counted."""
+    return {name: n for each in setup.invariants for name, n in each.figures.items()}
 
 
 def hush() -> None:

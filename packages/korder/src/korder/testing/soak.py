@@ -6,7 +6,8 @@ failure is one line, with the command that plays it again; with `--journal` that
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
@@ -20,7 +21,16 @@ import sys
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from korder.testing.seeds import Done, Ledger, Task, hush, play, setup_of, version_of_sources
+from korder.testing.seeds import (
+    Done,
+    Ledger,
+    Task,
+    figures_of,
+    hush,
+    play,
+    setup_of,
+    version_of_sources,
+)
 from korder.testing.suites import SUITES
 from pocketkube.simulation import script
 from pocketkube.simulation.shrinking import RUNS, smallest
@@ -69,13 +79,24 @@ def _many(tasks: Sequence[Task], jobs: int, out: Console) -> int:
             if done.violation:
                 failed.append(done)
                 bar.console.print(str(done), markup=False, highlight=False, soft_wrap=True)
-    writes = sum(done.writes for task in tasks if (done := ledger.get(task)) is not None)
+    played = [done for task in tasks if (done := ledger.get(task)) is not None]
+    writes = sum(done.writes for done in played)
     hours = sum(task.hours for task in tasks)
     out.print(
         f"{len(tasks)} runs ({len(known)} done before), {hours:g} simulated hours, {writes} writes:"
         f" {len(failed)} failed"
     )
+    _print_figures((done.figures for done in played), out)
     return 1 if failed else 0
+
+
+def _print_figures(figures: Iterable[Mapping[str, int]], out: Console) -> None:
+    """Prints the sums of what invariants counted, one line each."""
+    total = Counter[str]()
+    for each in figures:
+        total.update(each)
+    for name, number in sorted(total.items()):
+        out.print(f"{number:8} {name}", markup=False)
 
 
 def _played(tasks: Sequence[Task], jobs: int) -> Iterator[Done]:
@@ -115,6 +136,7 @@ def _one(task: Task, flags: argparse.Namespace, out: Console) -> int:
             setup = replace(setup, sink=lambda line: file.write(line + "\n"))
         outcome = simulate(setup)
     out.print(f"{task.suite} seed {task.seed}: {outcome.writes} writes, journal {outcome.digest}")
+    _print_figures([figures_of(setup)], out)
     if not outcome.violation:
         return 0
     out.print(outcome.report or outcome.violation, markup=False)

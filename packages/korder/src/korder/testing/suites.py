@@ -73,6 +73,16 @@ def reserve_renewed_rough(seed: int, hours: float) -> Setup:
     return scenario_setup.renewed(seed, replace(_CROWDED_ROUGH, hours=hours), FAULTS)
 
 
+def reserve_returned(seed: int, hours: float) -> Setup:
+    """A full cluster in which most tickets take their room back, with `--return-finalizer`; nothing else goes wrong."""
+    return scenario_setup.returned(seed, replace(_CROWDED, hours=hours))
+
+
+def reserve_returned_rough(seed: int, hours: float) -> Setup:
+    """The same, with cordons, processes that crash, stop and lose the time, and faults on the wire."""
+    return scenario_setup.returned(seed, replace(_CROWDED_ROUGH, hours=hours), FAULTS)
+
+
 def _cluster(seed: int, wanted: Traffic, faults: float) -> Setup:
     script = traffic(Random(f"{seed} traffic"), wanted)
     tolerance = tolerance_of(script, faulty=bool(faults))
@@ -94,4 +104,6 @@ SUITES: Mapping[str, Suite] = {
     "reserve-crowded-rough": reserve_crowded_rough,
     "reserve-renewed": reserve_renewed,
     "reserve-renewed-rough": reserve_renewed_rough,
+    "reserve-returned": reserve_returned,
+    "reserve-returned-rough": reserve_returned_rough,
 }

@@ -9,9 +9,23 @@ from random import Random
 
 from korder.api.reserve import ORDER_ANNOTATION, REQUIRED_ANNOTATION, SCHEDULING_GATE
 from korder.reserve.scenarios import orders as random_orders, setup as scenario_setup
-from korder.reserve.scenarios.crowded import NO_SCHEDULER, PRIORITIES
+from korder.reserve.scenarios.crowd_tenants import NO_SCHEDULER
+from korder.reserve.scenarios.crowd_troubles import SURROUNDINGS
+from korder.reserve.scenarios.crowded import PRIORITIES
 from korder.reserve.scenarios.orders import API_VERSION, Form
-from pocketkube.simulation.script import AddNode, Apply, Delete, Manifest, Step, in_order
+from pocketkube.simulation.auditing.refusals import POLICY, REFUSES, WEBHOOK
+from pocketkube.simulation.programs import SCHEDULER
+from pocketkube.simulation.script import (
+    AddNode,
+    Apply,
+    Crash,
+    Delete,
+    Manifest,
+    Patch,
+    SlowNode,
+    Step,
+    in_order,
+)
 from pocketkube.simulation.workloads import objects
 from pocketkube.simulation.workloads.objects import Pods
 from pocketkube.simulation.world import Setup
@@ -20,6 +34,8 @@ LENGTH = 90.0
 SETTLE = 60.0
 CLAIMED = 40.0
 """Seconds after the beginning when all pods claim."""
+OTHER = "kube-public"
+"""The namespace of a neighbour."""
 PLAIN = Pods(cpu=1_000, memory=1_000, grace=0)
 ROOM = Form(cpu=1_000, memory=1_000)
 
@@ -61,7 +77,7 @@ def unbindable(seed: int) -> Setup:
     return _played(seed, many, [_order("o", many, refresh="Never")], steps)
 
 
-def vanishing(seed: int) -> Setup:
+def deleted(seed: int) -> Setup:
     """A full node whose claimants cannot be bound and are deleted within seconds while pods of every priority wait."""
     rng = Random(seed)
     many = rng.randint(3, 6)
@@ -71,6 +87,63 @@ def vanishing(seed: int) -> Setup:
         at = CLAIMED + rng.uniform(0.5, 4)
         steps.append(Step(at, Delete("v1", "Pod", f"claim-{number}", "default")))
     return _played(seed, many, [_order("o", many, refresh="Never")], steps)
+
+
+def slow_neighbour(seed: int) -> Setup:
+    """A full node on which a pod of one namespace terminates for minutes when those of another claim."""
+    rng = Random(seed)
+    many = rng.randint(2, 4)
+    steps = [*_returns(rng, 1), *_waiting(20.0)]
+    steps += [Step(rng.uniform(CLAIMED, 140), _claimant("o", n)) for n in range(10, 10 + many)]
+    orders = [_order("o", many, refresh="Never"), _slow_order(1)]
+    return _played(seed, many + 1, orders, steps, 150.0)
+
+
+def slow_returns(seed: int) -> Setup:
+    """A full node on which several tickets take their room back from pods that terminate for minutes."""
+    rng = Random(seed)
+    many = rng.randint(2, 4)
+    steps = [*_returns(rng, many), *_waiting(20.0)]
+    return _played(seed, many, [_slow_order(many)], steps, 150.0)
+
+
+def _slow_order(many: int) -> Manifest:
+    order = _order("slow", many, refresh="Never", form=replace(ROOM, after_use="Reserve"))
+    order["metadata"]["namespace"] = OTHER
+    return order
+
+
+def _returns(rng: Random, many: int) -> Iterator[Step]:
+    """Pods of that order claim and are deleted, and need more than a minute to stop."""
+    yield Step(10.0, SlowNode("node-0", 0.0, rng.uniform(90, 150)))
+    for number in range(many):
+        yield Step(15.0, _claimant("slow", number, where=OTHER, grace=600))
+        at = rng.uniform(25, 35)
+        yield Step(at, Delete("v1", "Pod", f"claim-{number}", OTHER))
+
+
+def refused_neighbour(seed: int) -> Setup:
+    """A full node; from some moment on no pod of one namespace can be changed when its pods and those of another claim."""
+    rng = Random(seed)
+    many, refused = rng.randint(2, 4), rng.randint(1, 2)
+    other = _order("refused", refused, refresh="Never")
+    other["metadata"]["namespace"] = OTHER
+    how: Manifest = {"metadata": {"labels": {REFUSES: rng.choice((WEBHOOK, POLICY))}}}
+    steps = [Step(1.0, Apply(each)) for each in SURROUNDINGS]
+    steps.append(Step(CLAIMED - 5, Patch("v1", "Namespace", OTHER, how)))
+    steps += [Step(CLAIMED, _claimant("refused", n, where=OTHER)) for n in range(refused)]
+    steps += [Step(rng.uniform(CLAIMED, 120), _claimant("o", n)) for n in range(many)]
+    orders = [_order("o", many, refresh="Never"), other]
+    return _played(seed, many + refused, orders, [*_waiting(20.0), *steps], 130.0)
+
+
+def silent(seed: int) -> Setup:
+    """A pod is let go beside its guardian just when the scheduler ends; other pods take that room first when it is back."""
+    rng = Random(seed)
+    many = rng.randint(1, 4)
+    steps = [Step(CLAIMED, _claimant("o", 0)), *_waiting(CLAIMED + 2)]
+    steps.append(Step(CLAIMED + rng.uniform(0, 0.005), Crash(SCHEDULER, rng.uniform(6, 25))))
+    return _played(seed, many + 1, [_order("o", many, refresh="Never")], steps)
 
 
 def renewals(seed: int) -> Setup:
@@ -94,7 +167,9 @@ def _waiting(at: float) -> Iterator[Step]:
         yield Step(at, Apply(objects.pod(f"low-{number}", "default", pods)))
 
 
-def _played(seed: int, units: int, orders: list[Manifest], steps: list[Step]) -> Setup:
+def _played(
+    seed: int, units: int, orders: list[Manifest], steps: list[Step], length: float = LENGTH
+) -> Setup:
     node = AddNode("node-0", {"cpu": str(units), "memory": f"{2 * units}Gi"})
     classes = [
         Step(1.0, Apply(objects.priority_class(name, value, preempts=False)))
@@ -103,7 +178,7 @@ def _played(seed: int, units: int, orders: list[Manifest], steps: list[Step]) ->
     ]
     begun = [Step(0.0, node), *classes, *(Step(5.0, Apply(order)) for order in orders)]
     script = in_order([*begun, *steps])
-    return replace(scenario_setup.contested(seed, script, LENGTH), settle=SETTLE)
+    return replace(scenario_setup.contested(seed, script, length), settle=SETTLE)
 
 
 def _order(name: str, replicas: int, *, refresh: str, form: Form = ROOM) -> Manifest:
@@ -120,7 +195,9 @@ def _order(name: str, replicas: int, *, refresh: str, form: Form = ROOM) -> Mani
     }
 
 
-def _claimant(order: str, number: int, scheduler: str = "") -> Apply:
+def _claimant(
+    order: str, number: int, scheduler: str = "", where: str = "default", grace: int = 0
+) -> Apply:
     asks = {REQUIRED_ANNOTATION: "true", ORDER_ANNOTATION: order}
-    pods = replace(PLAIN, asks=asks, gates=(SCHEDULING_GATE,), scheduler=scheduler)
-    return Apply(objects.pod(f"claim-{number}", "default", pods))
+    pods = replace(PLAIN, asks=asks, gates=(SCHEDULING_GATE,), scheduler=scheduler, grace=grace)
+    return Apply(objects.pod(f"claim-{number}", where, pods))

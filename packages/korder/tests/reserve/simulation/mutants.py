@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 import inspect
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from korder.api.quota import QUOTAS, Quota, QuotaSpec
 from korder.api.reserve import HANDOVER_TAINT, TICKETS, Order, Ticket
 from korder.reserve.handovers import plan as handover_plan
-from korder.reserve.handovers.completion import Members
+from korder.reserve.handovers.completion import HandoverSteps, Members
 from korder.reserve.handovers.controller import HandOvers
 from korder.reserve.handovers.handover_state import Member
 from korder.reserve.orders import plan as order_plan, template as order_template
@@ -125,6 +126,28 @@ def lowers_the_barrier_when_the_guardian_is_gone(patch: pytest.MonkeyPatch) -> N
 
     patch.setattr(handover_plan._Barrier, "_admit", admit_only)
     patch.setattr(handover_plan._Barrier, "_watch_alone", watch_only)
+
+
+def lowers_the_barrier_when_a_claim_is_undone(patch: pytest.MonkeyPatch) -> None:
+    """Room that was vacated for a claim is free for any pod until the ticket's guardian is back."""
+
+    def end(self: handover_plan._Barrier, member: Member, ending: Plan) -> None:
+        HandoverSteps.end(self, member, ending)
+
+    patch.setattr(handover_plan._Barrier, "end", end)
+
+
+def lets_one_failure_stop_all_members_of_a_node(patch: pytest.MonkeyPatch) -> None:
+    """The steps of all members are stages of one plan, one member after the other; the first failing stage ends the plan."""
+
+    def stages(plan: Plan) -> tuple[tuple[Step, ...], ...]:
+        return *plan.stages, *chain.from_iterable(map(stages, plan.lanes))
+
+    def together(plan: Plan) -> Plan:
+        emits = (*plan.emits, *(n for lane in plan.lanes for n in lane.emits))
+        return Plan(stages(plan), emits, plan.requeue_at)
+
+    tampered(patch, ["handovers"], together)
 
 
 def never_falls_back_to_the_slow_path(patch: pytest.MonkeyPatch) -> None:

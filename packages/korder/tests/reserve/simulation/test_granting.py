@@ -1,5 +1,7 @@
 """Claims under competition: the auditor's promises about granted claims and the room behind barriers, each kept and each broken."""
 
+from datetime import timedelta
+
 import pytest
 from tests.reserve.simulation import telling
 from tests.reserve.simulation.telling import (
@@ -16,7 +18,9 @@ from tests.reserve.simulation.telling import (
 
 from korder.api.reserve import HANDOVER_TAINT
 from korder.reserve.scenarios.invariants import competition, grants, renewals
+from korder.reserve.scenarios.invariants.competition import End
 from kubeloop.testing.builders import a_node, a_pod
+from pocketkube.simulation.auditing.invariant import Tolerance
 from pocketkube.testing.story import Story
 
 NODE = a_node("node-1").offering(cpu="1", memory="1Gi", pods="10")
@@ -120,6 +124,14 @@ def test_a_barrier_stands_until_the_room_of_an_undone_claim_is_taken_back() -> N
     assert story.broken == ["the barrier of node node-1 was removed before its room was taken"]
 
 
+def test_a_pod_whose_claim_was_undone_may_be_bound_late() -> None:
+    story = Story(competition.ClaimedRoomIsKept())
+    vacated(story)
+    story.tell(undone("NeverBound"), by=WE)
+    story.tell(let_go().on("node-1"), by="scheduler")
+    assert story.broken == []
+
+
 def test_room_of_a_pod_that_was_bound_is_no_room_of_a_claim_any_more() -> None:
     story = Story(competition.ClaimedRoomIsKept(), competition.BarriersStand())
     story.tell(COMPETITOR)
@@ -129,6 +141,50 @@ def test_room_of_a_pod_that_was_bound_is_no_room_of_a_claim_any_more() -> None:
     story.tell(undone(), NODE, by=WE)
     story.tell(COMPETITOR.on("node-1"), by="scheduler")
     assert story.broken == []
+
+
+def test_room_that_was_taken_back_and_claimed_again_is_not_awaited() -> None:
+    """Also where nothing is judged while a barrier is new."""
+    story = Story(competition.ReturningRoomIsKept(Tolerance(stale=timedelta(seconds=20))))
+    user = let_go().on("node-1")
+    story.tell(NODE, COMPETITOR, user, claimed().but({"spec": {"afterUse": "Reserve"}}))
+    story.tell(user.deleted_at(story.now).but({"metadata": {"deletionGracePeriodSeconds": 30}}))
+    story.lose(user, by="nodes")
+    story.tell(BARRED, by=WE)
+    story.tell(guardian().on("node-1"), by="scheduler")
+    story.tell(reserved(), claiming(pod="next"), by=WE)
+    story.lose(guardian(), by=WE)
+    story.tell(let_go("next").on("node-1"), by="scheduler")
+    story.tell(NODE, by=WE)
+    story.tell(COMPETITOR.on("node-1"), by="scheduler")
+    assert story.broken == []
+
+
+@pytest.mark.parametrize(
+    ("grace", "seconds", "by", "lost"),
+    [
+        (30, 1, "nodes", End.DELETED),
+        (0, 1, "nodes", End.FORCED),
+        (30, 1, "user", End.FORCED),
+        (600, 400, "nodes", End.SLOW),
+    ],
+    ids=["with a grace period", "by force", "by force at last", "for minutes"],
+)
+def test_how_a_pod_was_deleted_is_known_although_its_kubelet_ends_its_grace_period(
+    grace: int, seconds: float, by: str, lost: End
+) -> None:
+    kept = competition.ReturningRoomIsKept()
+    story = Story(kept)
+    user = let_go().on("node-1")
+    story.tell(NODE, COMPETITOR, user, claimed().but({"spec": {"afterUse": "Reserve"}}))
+    going = user.deleted_at(story.now)
+    story.tell(going.but({"metadata": {"deletionGracePeriodSeconds": grace}}))
+    story.wait(seconds)
+    story.tell(going.but({"metadata": {"deletionGracePeriodSeconds": 0}}), by=by)
+    story.lose(user, by=by)
+    story.tell(COMPETITOR.on("node-1"), by="scheduler")
+    assert (kept.ended[lost], kept.lost[lost]) == (1, 1)
+    assert bool(story.broken) == (lost is End.DELETED)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +202,7 @@ def test_room_that_returns_after_a_deletion_is_kept(grace: int, stated: list[str
     story.tell(NODE, COMPETITOR, user, used)
     going = {"deletionGracePeriodSeconds": grace, "deletionTimestamp": "2026-01-01T00:00:00Z"}
     story.tell(user.but({"metadata": {**going}}))
-    story.lose(user)
+    story.lose(user, by="nodes")
     story.tell(COMPETITOR.on("node-1"), by="scheduler")
     assert story.broken == stated
 

@@ -213,6 +213,8 @@ MUTANTS = (
     ),
     Mutant(mutants.counts_a_refill_twice, 1, frozenset({"no-ticket-too-many"}), setup=refilling),
 )
+# Refills are not held back while a claim is handed over: behind the barrier they need not be, because no guardian passes it (decision
+# 0022). So the mutant "refill not held back" is `guardians_tolerate_the_barrier`: refills and waiting tickets take vacated room.
 CONTEST_MUTANTS = (
     Mutant(
         mutants.raises_no_barrier,
@@ -231,6 +233,18 @@ CONTEST_MUTANTS = (
         1,
         frozenset({"claims-are-swift", "claims-are-kept"}),
         setup=contests.refills,
+    ),
+    Mutant(
+        mutants.lowers_the_barrier_when_a_claim_is_undone,
+        1,
+        frozenset({"barriers-stand", "claimed-room-is-kept"}),
+        setup=contests.deleted,
+    ),
+    Mutant(
+        mutants.lets_one_failure_stop_all_members_of_a_node,
+        2,
+        frozenset({"no-claim-waits-for-another", "claims-are-swift"}),
+        setup=contests.refused_neighbour,
     ),
     Mutant(
         mutants.guardians_tolerate_the_barrier,
@@ -331,6 +345,9 @@ def test_what_is_found_in_a_ledger_is_made_small(mutant: Mutant) -> None:
         contests.refills,
         contests.tolerant,
         contests.unbindable,
+        contests.deleted,
+        contests.slow_neighbour,
+        contests.refused_neighbour,
         contests.renewals,
     ],
     ids=lambda each: each.__name__,
@@ -339,5 +356,19 @@ def test_the_same_runs_break_no_promise_when_nothing_is_broken(
     make: Callable[[int], Setup], seed: int
 ) -> None:
     """The same runs break no promise when nothing is broken (S22, S7)."""
+    outcome = simulate(make(seed))
+    assert not outcome.violation, outcome.report
+
+
+@pytest.mark.xfail(strict=True, reason="found by simulation, not repaired yet")
+@pytest.mark.parametrize(
+    ("make", "seed"),
+    [
+        pytest.param(contests.slow_returns, 1, id="a guardian takes the room of another return"),
+        pytest.param(contests.silent, 3, id="a place that is taken is seen too late"),
+    ],
+)
+def test_runs_that_are_known_to_break_a_promise(make: Callable[[int], Setup], seed: int) -> None:
+    """A test that passes here belongs to those above."""
     outcome = simulate(make(seed))
     assert not outcome.violation, outcome.report

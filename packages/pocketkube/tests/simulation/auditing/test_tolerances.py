@@ -6,6 +6,7 @@ import pytest
 
 from pocketkube.simulation.auditing.invariant import CALM, Tolerance
 from pocketkube.simulation.auditing.tolerances import ON_THE_WIRE, RECOVERY, tolerance_of
+from pocketkube.simulation.programs import SCHEDULER
 from pocketkube.simulation.script import Crash, JumpClock, LoseNode, Step, Stop
 
 
@@ -49,3 +50,11 @@ def test_a_script_allows_what_it_makes_unavoidable(script: list[Step], allowed: 
 
 def test_faults_on_the_wire_allow_more() -> None:
     assert tolerance_of([], faulty=True) == allowing(ON_THE_WIRE, ON_THE_WIRE)
+
+
+def test_where_only_the_scheduler_is_away_that_time_alone_is_excused() -> None:
+    script = [Step(40, Crash(SCHEDULER, 10))]
+    pauses = ((40.0, 50.0 + RECOVERY),)
+    assert tolerance_of(script, faulty=False) == Tolerance(CALM.stale, pauses=pauses)
+    assert tolerance_of(script, faulty=True).pauses == ()
+    assert tolerance_of([*script, Step(1, Crash("a", 20))], faulty=False).pauses == ()

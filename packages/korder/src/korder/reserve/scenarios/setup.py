@@ -11,9 +11,10 @@ import random
 from random import Random
 
 from korder.api.reserve import ORDERS, TICKETS
-from korder.reserve.domain import add_reserve
-from korder.reserve.scenarios.crowded import RENEWED, Crowded, crowded
+from korder.reserve.domain import Options, add_reserve
+from korder.reserve.scenarios.crowded import RENEWED, RETURNED, Crowded, crowded
 from korder.reserve.scenarios.invariants.catalogue import competing, reserving
+from korder.reserve.scenarios.invariants.competition import FORCED_ENDS, JUDGED_ENDS, End
 from korder.reserve.scenarios.mixed import Booking, booking, surroundings
 from kubeloop.client.client import Client
 from kubeloop.objects.meta import Key
@@ -58,13 +59,24 @@ def renewed(seed: int, wanted: Crowded, faults: float = 0.0, add: Add = add_rese
     return full(seed, replace(wanted, mix=RENEWED), faults, add)
 
 
+def returned(seed: int, wanted: Crowded, faults: float = 0.0) -> Setup:
+    """A run of a full cluster with `--return-finalizer`: room is taken back from pods that are deleted by force too."""
+    script = crowded(Random(f"{seed} crowded"), replace(wanted, mix=RETURNED))
+    return contested(seed, script, wanted.length, faults, _add_with_finalizer, FORCED_ENDS)
+
+
 def contested(
-    seed: int, script: Sequence[Step], length: float, faults: float = 0.0, add: Add = add_reserve
+    seed: int,
+    script: Sequence[Step],
+    length: float,
+    faults: float = 0.0,
+    add: Add = add_reserve,
+    judged_ends: frozenset[End] = JUDGED_ENDS,
 ) -> Setup:
     """A run of any script, with the invariants of claims, renewals and returns against competitors."""
     run = played(seed, script, length, faults, add)
     tolerance = tolerance_of(script, faulty=bool(faults))
-    return replace(run, invariants=(*run.invariants, *competing(tolerance)))
+    return replace(run, invariants=(*run.invariants, *competing(tolerance, judged_ends)))
 
 
 def played(
@@ -82,6 +94,10 @@ def played(
         luck=Chance(seed, faults) if faults else None,
         invariants=(*catalogue.standard(tolerance), *reserving(tolerance)),
     )
+
+
+def _add_with_finalizer(manager: Manager) -> object:
+    return add_reserve(manager, Options(return_finalizer=True))
 
 
 def _program(name: str, add: Add) -> Program:

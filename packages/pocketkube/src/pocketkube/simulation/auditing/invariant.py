@@ -5,7 +5,7 @@ implements those it needs: after a commit (`check`), at an instant it asked for 
 any more and nothing moves (`at_rest`). It sees API objects only, never the memory of a process.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -42,11 +42,13 @@ class Tolerance:
         stale: How old the data may be by which a controller decides: the longest delay of a watch or of a request on its way.
         late: How much later than by a second a timer may decide: the longest time a process is down, stopped or kept from writing.
         skew: How wrong the wall clock of a process may be, to either side.
+        pauses: Where nothing else goes wrong: the spans in which the scheduler is away or catches up, in seconds since the audit began.
     """
 
     stale: timedelta = timedelta(seconds=5)
     late: timedelta = timedelta()
     skew: timedelta = timedelta()
+    pauses: tuple[tuple[float, float], ...] = ()
 
     def latest(self, due: datetime) -> datetime:
         """The first instant at which what was due is too late."""
@@ -78,6 +80,11 @@ class Invariant:
     def reads(self) -> Kinds:
         """Further kinds whose objects are looked up in the view."""
         return ()
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """What was counted in the run besides, each with its name; of several runs the sums count."""
+        return {}
 
     def check(self, change: Change, view: View) -> Iterable[Finding]:
         """Judges a commit; the view is as it is after it."""

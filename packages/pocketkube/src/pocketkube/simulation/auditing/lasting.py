@@ -27,6 +27,7 @@ class Lasting(Invariant):
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
         self._limit = self.patience + tolerance.late
+        self._pauses = tolerance.pauses
         self._since: dict[Subject, datetime] = {}
 
     def concerned(self, change: Change, view: View) -> Iterable[Subject]:
@@ -50,4 +51,18 @@ class Lasting(Invariant):
         stated = self.wrong(subject, view)
         if since is None or not stated or since + self._limit > view.now:
             return
+        until = paused_until(self._pauses, since, view)
+        if until is not None and until + self._limit > view.now:
+            yield Later(until + self._limit, subject)
+            return
         yield Broken(f"since {since:%X} {stated}", (subject,))
+
+
+def paused_until(
+    pauses: Iterable[tuple[float, float]], since: datetime, view: View
+) -> datetime | None:
+    """When the last of the pauses was or will be over that have touched the time since an instant."""
+    spans = (
+        (view.began + timedelta(seconds=a), view.began + timedelta(seconds=b)) for a, b in pauses
+    )
+    return max((end for begin, end in spans if begin <= view.now and end >= since), default=None)

@@ -2,14 +2,16 @@
 
 Whoever makes an `Auditor` for a script calls `tolerance_of`. A process that is stopped decides by what it saw before and acts when it is
 resumed; one that is down acts when it is up again and has caught up. Outages of one process that follow each other closely count as
-one, since it gets nothing done in between. Faults on the wire add to both. What a process wrote with one error of its clock it may judge
-with another, so what counts is how far its clock ever wanders.
+one, since it gets nothing done in between. If nothing but the scheduler is ever away, only the time around that is excused. Faults on
+the wire add to all of it. What a process wrote with one error of its clock it may judge with another, so what counts is how far its
+clock ever wanders.
 """
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from pocketkube.simulation.auditing.invariant import CALM, Tolerance
+from pocketkube.simulation.programs import SCHEDULER
 from pocketkube.simulation.script import Crash, JumpClock, Step, Stop
 
 RECOVERY = 30.0
@@ -35,6 +37,9 @@ def tolerance_of(script: Iterable[Step], *, faulty: bool) -> Tolerance:
                 errors.append(errors[-1] + seconds)
             case _:
                 pass
+    pauses: tuple[tuple[float, float], ...] = ()
+    if not faulty and not clocks and not stopped and outages.keys() == {SCHEDULER}:
+        pauses = tuple((start, end + RECOVERY) for start, end in outages.pop(SCHEDULER))
     longest = max((length for each in outages.values() for length in _lengths(each)), default=0.0)
     farthest = max((max(errors) - min(errors) for errors in clocks.values()), default=0.0)
     wire = ON_THE_WIRE if faulty else 0.0
@@ -42,6 +47,7 @@ def tolerance_of(script: Iterable[Step], *, faulty: bool) -> Tolerance:
         stale=CALM.stale + timedelta(seconds=stopped + wire),
         late=timedelta(seconds=longest + wire),
         skew=timedelta(seconds=farthest),
+        pauses=pauses,
     )
 
 

@@ -40,7 +40,7 @@ class View:
     """Everything that is stored now; `kinds` are decoded as what they are, all others as metadata only."""
 
     def __init__(self, kinds: Iterable[AnyKind], at: datetime) -> None:
-        self.now = at
+        self.began = self.now = at
         self.version = 0
         self.rooms = Rooms()
         self._models: dict[str, type[HasMetadata]] = {}

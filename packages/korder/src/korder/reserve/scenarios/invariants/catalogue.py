@@ -9,6 +9,7 @@ from korder.reserve.scenarios.invariants import (
     guardians,
     handovers,
     ledgers,
+    neighbours,
     owners,
     renewals,
     tickets_made,
@@ -55,7 +56,9 @@ def reserving(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
     )
 
 
-def competing(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
+def competing(
+    tolerance: Tolerance = CALM, judged_ends: frozenset[rooms.End] = rooms.JUDGED_ENDS
+) -> tuple[Invariant, ...]:
     """Claims, returns and renewals against competitors; a fresh set for one run of a full cluster."""
     return (
         grants.ClaimsAreKept(tolerance),
@@ -63,10 +66,11 @@ def competing(tolerance: Tolerance = CALM) -> tuple[Invariant, ...]:
         grants.StuckPodsAreRecreated(tolerance),
         grants.ClaimsAreSwift(tolerance),
         grants.UnboundClaimsLeave(tolerance),
+        neighbours.NoClaimWaitsForAnother(tolerance),
         grants.UndoneWithReason(),
         grants.TaintsAreBrief(tolerance),
         rooms.BarriersStand(tolerance),
         rooms.ClaimedRoomIsKept(tolerance),
-        rooms.ReturningRoomIsKept(tolerance),
+        rooms.ReturningRoomIsKept(tolerance, judged_ends),
         renewals.RenewedRoomIsKept(tolerance),
     )

@@ -28,8 +28,10 @@ from kubeloop.objects.quantity import Quantity
 from pocketkube.simulation.auditing.invariant import CALM, Broken, Finding, Invariant, Tolerance
 from pocketkube.simulation.auditing.view import View
 from pocketkube.simulation.changes import Change, Subject, subject_of
+from pocketkube.simulation.programs import NODES as NODES_PROGRAM
 
 _UNDONE = frozenset({Reason.CLAIM_UNDONE, Reason.NEVER_BOUND})
+_HELD = frozenset({TicketPhase.RESERVED, TicketPhase.CLAIMING})
 A_WHILE = timedelta(seconds=10)
 """How long room that a ticket is to have again stays promised; later its loss has other causes."""
 
@@ -131,11 +133,17 @@ def _owners(pod: Pod, view: View) -> frozenset[str]:
     return frozenset(found)
 
 
+class _Freed(NamedTuple):
+    since: datetime
+    claimant: str | None
+    """The UID of the pod for which room was freed."""
+
+
 class ClaimedRoomIsKept(RoomIsKept):
     """Judged is room that we freed for a claimant, until that pod has it or a guardian holds it again.
 
-    Also when the claim is undone meanwhile, because the pod is gone or was never bound. A pod that claims another ticket of the node has
-    room of its own.
+    Also when the claim is undone meanwhile, because the pod is gone or was not bound in time: such a pod may still be bound late. A pod
+    that claims another ticket of the node has room of its own.
     """
 
     name = "claimed-room-is-kept"
@@ -146,8 +154,10 @@ class ClaimedRoomIsKept(RoomIsKept):
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
         super().__init__(tolerance)
-        self._freed: dict[str, dict[str, datetime]] = {}
-        """By node, the UIDs of tickets whose guardian we deleted for a claim."""
+        self._freed: dict[str, dict[str, _Freed]] = {}
+        """By node and UID of the ticket, what guardians that we deleted for a claim have left."""
+        self._claimants: dict[str, str] = {}
+        """The UIDs of the pods that claim or last claimed each ticket."""
 
     def note(self, change: Change, view: View) -> None:
         was, pod = view.both(PODS)
@@ -157,24 +167,23 @@ class ClaimedRoomIsKept(RoomIsKept):
             ours = was.metadata.uid in self._ours
             if gone and ours and ticket is not None and _is_vacated(ticket, was.spec.node_name):
                 on = self._freed.setdefault(was.spec.node_name, {})
-                on[ticket.metadata.uid] = change.at
+                on[ticket.metadata.uid] = _Freed(
+                    change.at, self._claimants.get(ticket.metadata.uid)
+                )
         if pod is not None and was is not None and pod.spec.node_name and not was.spec.node_name:
-            for ticket in [*self._of_claimant(pod, view)]:
-                del self._freed[pod.spec.node_name][ticket.metadata.uid]
+            freed = self._freed.get(pod.spec.node_name, {})
+            for uid in [uid for uid, each in freed.items() if each.claimant == pod.metadata.uid]:
+                del freed[uid]
         old, new = view.both(TICKETS)
+        if new is not None and new.status.phase is TicketPhase.CLAIMING and new.status.claimed_by:
+            self._claimants[new.metadata.uid] = new.status.claimed_by.uid
+        elif old is not None and new is None:
+            self._claimants.pop(old.metadata.uid, None)
         if old is not None and (new is None or not _is_vacated(new, old.status.node_name)):
             self._freed.get(old.status.node_name, {}).pop(old.metadata.uid, None)
 
-    def _of_claimant(self, pod: Pod, view: View) -> Iterator[Ticket]:
-        """The tickets whose room on its node a pod has just taken, as it should."""
-        for uid in self._freed.get(pod.spec.node_name, {}):
-            subject = view.bearer(uid)
-            ticket = facts.ticket_at(subject, view) if subject is not None else None
-            if ticket is not None and pod.metadata.uid in facts.holders(ticket):
-                yield ticket
-
     def promises(self, node: str, view: View) -> Iterator[Promise]:
-        for uid, since in self._freed.get(node, {}).items():
+        for uid, (since, claimant) in self._freed.get(node, {}).items():
             subject = view.bearer(uid)
             ticket = facts.ticket_at(subject, view) if subject is not None else None
             if subject is None or ticket is None:
@@ -182,11 +191,11 @@ class ClaimedRoomIsKept(RoomIsKept):
             pod = grants.claimant(ticket, view)
             if not grants.is_open(view.of(NODES).get(Key("", node)), pod or Pod()):
                 continue
+            owners = frozenset({uid, claimant or uid})
             if pod is not None:
-                owners = frozenset({uid, pod.metadata.uid})
                 yield Promise(subject, node, node_room.demand_of(pod), owners, since)
             elif not any(map(facts.holds, facts.guardians(ticket, view))):
-                yield Promise(subject, node, _demand(facts.left(ticket)), frozenset({uid}), since)
+                yield Promise(subject, node, _demand(facts.left(ticket)), owners, since)
 
     def judged(self, pod: Pod, lost: Promise, change: Change, view: View) -> Iterable[Finding]:
         ticket = facts.ticket_named_by(pod, view)
@@ -235,38 +244,85 @@ class End(StrEnum):
     DELETED = "was deleted"
     FORCED = "was deleted without a grace period"
     FINISHED = "ended by itself"
+    SLOW = "was deleted and took more than five minutes to stop"
+
+
+JUDGED_ENDS = frozenset({End.DELETED})
+"""The ends after which the room is guaranteed."""
+FORCED_ENDS = frozenset({End.DELETED, End.FORCED})
+"""The same with `--return-finalizer`."""
+_LONGEST_STOP = timedelta(minutes=5)
+"""How long a node is kept from other pods while a pod terminates."""
 
 
 class ReturningRoomIsKept(RoomIsKept):
-    """`judged_ends` are the ends after which the room is guaranteed; others are a matter of speed, and counted."""
+    """Judged are the ends after which the room is guaranteed; others are a matter of speed, and counted."""
 
     name = "returning-room-is-kept"
     promise = "No other pod is bound into the room that a ticket takes back after use."
     reads = (ORDERS,)
-    judged_ends: frozenset[End] = frozenset({End.DELETED})
 
-    def __init__(self, tolerance: Tolerance = CALM) -> None:
+    def __init__(
+        self, tolerance: Tolerance = CALM, judged_ends: frozenset[End] = JUDGED_ENDS
+    ) -> None:
         super().__init__(tolerance)
+        self._judged_ends = judged_ends
         self._users: dict[str, str] = {}
         """UIDs of pods that use tickets which return, each with its ticket's UID."""
+        self._going: dict[str, tuple[int, datetime]] = {}
+        """UIDs of such pods whose deletion has begun: the grace period they were given, and when."""
         self._away: dict[str, dict[str, tuple[datetime, End]]] = {}
+        self.ended: dict[End, int] = dict.fromkeys(End, 0)
+        """How often a pod left room that its ticket takes back, by how it ended."""
         self.lost: dict[End, int] = dict.fromkeys(End, 0)
-        """How often room was lost, for measurements."""
+        """How often another pod took that room."""
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """For each end how many pods left room that their ticket takes back, and how often another pod took it."""
+        left = {f"pod with a returning ticket {end}": number for end, number in self.ended.items()}
+        lost = {
+            f"pod with a returning ticket {end}, room lost": number
+            for end, number in self.lost.items()
+        }
+        return {name: number for name, number in (left | lost).items() if number}
 
     def note(self, change: Change, view: View) -> None:
         _, new = view.both(TICKETS)
         if new is not None and new.status.phase is TicketPhase.CLAIMED and _returns(new, view):
             for uid in facts.holders(new):
                 self._users[uid] = new.metadata.uid
+        if new is not None and new.status.phase in _HELD:
+            self._away.get(new.status.node_name, {}).pop(new.metadata.uid, None)
         was, pod = view.both(PODS)
         if was is None or not was.spec.node_name or core.is_finished(was):
             return
+        if was.metadata.uid in self._users:
+            self._note_deletion(was, pod, change)
         if pod is not None and not core.is_finished(pod):
             return
         ticket = self._users.pop(was.metadata.uid, None)
         if ticket is not None:
-            end = _end_of(was, pod)
+            end = self._end_of(was.metadata.uid, change.at)
+            self.ended[end] += 1
             self._away.setdefault(was.spec.node_name, {})[ticket] = (change.at, end)
+
+    def _note_deletion(self, was: Pod, pod: Pod | None, change: Change) -> None:
+        """Keeps the grace period with which a deletion began: a kubelet ends it when the containers have stopped."""
+        meta = (pod or was).metadata
+        grace = meta.deletion_grace_period_seconds if pod is not None else 0
+        begins = meta.uid not in self._going and (pod is None or facts.is_going(pod))
+        forced = not grace and not facts.is_ours(change) and change.by != NODES_PROGRAM
+        if begins or (meta.uid in self._going and forced):
+            self._going[meta.uid] = grace or 0, change.at
+
+    def _end_of(self, uid: str, now: datetime) -> End:
+        grace, since = self._going.pop(uid, (None, now))
+        if grace is None:
+            return End.FINISHED
+        if not grace:
+            return End.FORCED
+        return End.SLOW if now - since > _LONGEST_STOP else End.DELETED
 
     def promises(self, node: str, view: View) -> Iterator[Promise]:
         away = self._away.get(node, {})
@@ -278,12 +334,15 @@ class ReturningRoomIsKept(RoomIsKept):
             elif grants.is_open(view.of(NODES).get(Key("", node)), Pod()):
                 yield Promise(subject, node, _demand(_asked(ticket)), frozenset({uid}), since)
 
+    def fulfilled(self, promise: Promise) -> None:
+        self._away[promise.node].pop(next(iter(promise.owners)))
+
     def judged(self, pod: Pod, lost: Promise, change: Change, view: View) -> Iterable[Finding]:
         del view
         bearer = next(iter(lost.owners))
         _, end = self._away[lost.node].pop(bearer)
         self.lost[end] += 1
-        if end not in self.judged_ends:
+        if end not in self._judged_ends:
             return
         stated = (
             f"pod {pod.metadata.name} was bound to node {lost.node} into its room, whose pod {end}"
@@ -296,13 +355,6 @@ class ReturningRoomIsKept(RoomIsKept):
         if view.now - since > A_WHILE + self._late:
             return False
         return not any(map(facts.holds, facts.guardians(ticket, view)))
-
-
-def _end_of(was: Pod, pod: Pod | None) -> End:
-    if pod is not None and not facts.is_going(was):
-        return End.FINISHED
-    grace = was.metadata.deletion_grace_period_seconds if facts.is_going(was) else 0
-    return End.DELETED if grace else End.FORCED
 
 
 def _returns(ticket: Ticket, view: View) -> bool:

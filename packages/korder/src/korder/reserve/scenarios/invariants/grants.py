@@ -6,15 +6,16 @@ the scheduler can know, such as a missing volume, is not judged.
 """
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from korder.api.reserve import HANDOVER_TAINT, TICKET_BOUND_CONDITION, TICKETS, Ticket, TicketPhase
 from korder.reserve.scenarios.invariants import facts
 from korder.reserve.scenarios.invariants.guardians import OfHoldings
 from korder.reserve.scenarios.invariants.holdings import Holdings
 from kubeloop.objects import core, scheduling
-from kubeloop.objects.core import NODES, PODS, Node, Pod
+from kubeloop.objects.core import NAMESPACES, NODES, PODS, Node, Pod
 from kubeloop.objects.meta import Key, controller_of
+from pocketkube.simulation.auditing import refusals
 from pocketkube.simulation.auditing.invariant import (
     CALM,
     Broken,
@@ -23,11 +24,13 @@ from pocketkube.simulation.auditing.invariant import (
     Kinds,
     Tolerance,
 )
-from pocketkube.simulation.auditing.lasting import Lasting
+from pocketkube.simulation.auditing.lasting import Lasting, paused_until
 from pocketkube.simulation.auditing.view import View
 from pocketkube.simulation.changes import Change, Subject, subject_of
 
 _SCHEDULERS = frozenset({"", "default-scheduler"})
+_SILENT_FOR = timedelta(seconds=29)
+"""How long a pod waits for a scheduler that is away before its claim may be undone; instants are cut to seconds."""
 
 
 def is_open(node: Node | None, pod: Pod) -> bool:
@@ -58,13 +61,24 @@ def claimant(ticket: Ticket, view: View) -> Pod | None:
     return pod if pod is not None and facts.lives(pod) and not pod.spec.node_name else None
 
 
+def is_hindered(ticket: Ticket, pod: Pod, view: View) -> bool:
+    """Whether a claim waits for others of its own: its pods cannot be changed, or a finalizer keeps its guardian."""
+    spaces = {ticket.metadata.namespace, pod.metadata.namespace}
+    if any(refusals.is_refusing(each, view) for each in spaces):
+        return True
+    return any(each.metadata.finalizers for each in facts.guardians(ticket, view))
+
+
 def node_of(ticket: Ticket, view: View) -> Node | None:
     """The node on which a ticket holds its room."""
     return view.of(NODES).get(Key("", ticket.status.node_name))
 
 
 class ClaimsAreKept(Invariant):
-    """A guardian that others delete takes the room with it; where processes are down, a claim may run into its deadline."""
+    """A guardian that others delete takes the room with it; where processes are down, a claim may run into its deadline.
+
+    A scheduler that is away may leave a pod unbound for half a minute; then the room goes back to its ticket.
+    """
 
     name = "claims-are-kept"
     promise = "A claim whose pod was let go is not given up while the pod is bindable and its node is open."
@@ -75,14 +89,11 @@ class ClaimsAreKept(Invariant):
         self._tolerance = tolerance
         self._disturbed: dict[str, None] = {}
         """UIDs of tickets whose guardian was deleted by others during the claim."""
+        self._let_go: dict[str, datetime] = {}
+        """When each pod that has no node yet was let go, by its UID."""
 
     def check(self, change: Change, view: View) -> Iterable[Finding]:
-        was, now = view.both(PODS)
-        if was is not None and facts.is_guardian(was) and facts.holds(was):
-            gone = now is None or not facts.holds(now)
-            ticket = facts.guarded(was, view)
-            if gone and ticket is not None and not facts.is_ours(change):
-                self._disturbed[ticket.metadata.uid] = None
+        self._note(change, view)
         old, new = view.both(TICKETS)
         if old is None or old.status.phase is not TicketPhase.CLAIMING:
             return
@@ -96,12 +107,31 @@ class ClaimsAreKept(Invariant):
         pod = claimant(old, view)
         if pod is None or facts.is_gated(pod) or not is_bindable(pod):
             return
-        deadline, late = old.status.claim_deadline, self._tolerance.late
-        if late and deadline is not None and change.at >= deadline - self._tolerance.skew:
-            return
-        if is_open(node_of(old, view), pod):
+        if not self._is_excused(old, pod, change, view) and is_open(node_of(old, view), pod):
             stated = f"pod {pod.metadata.name} lost it on node {old.status.node_name}, which is open: {new.status.reason}"
             yield Broken(stated, (subject_of(change), facts.about_pod(pod)))
+
+    def _note(self, change: Change, view: View) -> None:
+        """Keeps when pods were let go, and which guardians went during a claim."""
+        was, now = view.both(PODS)
+        if was is not None and facts.is_guardian(was) and facts.holds(was):
+            gone = now is None or not facts.holds(now)
+            ticket = facts.guarded(was, view)
+            if gone and ticket is not None and not facts.is_ours(change):
+                self._disturbed[ticket.metadata.uid] = None
+        if facts.is_let_go(change, was, now) and now is not None:
+            self._let_go[now.metadata.uid] = change.at
+        if was is not None and (now is None or now.spec.node_name):
+            self._let_go.pop(was.metadata.uid, None)
+
+    def _is_excused(self, ticket: Ticket, pod: Pod, change: Change, view: View) -> bool:
+        """Whether processes were away for so long that the claim may be given up."""
+        deadline, late = ticket.status.claim_deadline, self._tolerance.late
+        if late and deadline is not None and change.at >= deadline - self._tolerance.skew:
+            return True
+        since = self._let_go.get(pod.metadata.uid, change.at)
+        paused = paused_until(self._tolerance.pauses, since, view) is not None
+        return paused and change.at - since >= _SILENT_FOR
 
 
 class _OfPinned(Lasting):
@@ -177,6 +207,7 @@ class ClaimsAreSwift(OfHoldings):
         "A claim whose pod is bindable and whose node is open is bound or undone within 15 seconds."
     )
     resources: Kinds = (TICKETS, PODS, NODES)
+    reads = (NAMESPACES,)
     patience = timedelta(seconds=15)
 
     def __init__(self, tolerance: Tolerance = CALM) -> None:
@@ -200,7 +231,7 @@ class ClaimsAreSwift(OfHoldings):
         pod = claimant(ticket, view) if ticket is not None else None
         if ticket is None or pod is None or not is_bindable(pod):
             return ""
-        if not is_open(node_of(ticket, view), pod):
+        if not is_open(node_of(ticket, view), pod) or is_hindered(ticket, pod, view):
             return ""
         return (
             f"pod {pod.metadata.name} waits for it on node {ticket.status.node_name}, which is open"
@@ -212,13 +243,15 @@ class UnboundClaimsLeave(OfHoldings):
 
     name = "unbound-claims-leave"
     promise = "A pod that was let go in place of its guardian is bound, or its claim undone, within 15 seconds."
-    reads = (NODES,)
+    reads = (NODES, NAMESPACES)
     patience = timedelta(seconds=15)
 
     def wrong(self, subject: Subject, view: View) -> str:
         ticket = facts.ticket_at(subject, view)
         pod = claimant(ticket, view) if ticket is not None else None
         if ticket is None or pod is None or facts.is_gated(pod):
+            return ""
+        if is_hindered(ticket, pod, view):
             return ""
         if any(map(facts.holds, facts.guardians(ticket, view))) or not node_of(ticket, view):
             return ""
