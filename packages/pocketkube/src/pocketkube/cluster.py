@@ -1,8 +1,8 @@
 """An embedded cluster: an API server, simulated nodes and the controllers every cluster has, in one process.
 
-`korder up` runs one for people, tests and benchmarks run them too. Actors talk to the server without sockets, with the
-administrator's token, and are the same that run against a real server; whoever wants other actors leaves them out and points
-kube-scheduler or kube-controller-manager at it.
+A command line runs one for its users, tests and benchmarks run them too. Actors talk to the server without sockets, with the
+administrator's token, and are the same that run against a real server. Any of them can be left out, to point kube-scheduler or
+kube-controller-manager at it. A product adds its kinds, its objects and its controllers by `Options`.
 """
 
 import asyncio
@@ -13,7 +13,6 @@ from enum import StrEnum
 from pathlib import Path
 import random
 
-from korder.install import crds
 from kubeloop.client import rest_mapper
 from kubeloop.client.client import Client
 from kubeloop.client.errors import AlreadyExists
@@ -45,18 +44,15 @@ from pocketkube.nodes.machines import Machines, Shape
 from pocketkube.scheduler.scheduler import Scheduler
 
 STATE = "state.db"
-NAMESPACE = "korder-system"
-"""Where korder's own things belong; examples of its orders are there too."""
 NAMES = (LOOPBACK, "localhost", "kubernetes.default.svc")
 
 
 class Actor(StrEnum):
-    """Parts of a cluster that can be left to somebody else."""
+    """Parts of a cluster that other programs can take over."""
 
     SCHEDULER = "scheduler"
     CONTROLLERS = "controllers"
     NODES = "nodes"
-    KORDER = "korder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +65,13 @@ class Options:
         port: Where to listen; 0 for any free port.
         machines: The nodes.
         without: Actors that are not run.
-        objects: What is applied at every start, after korder's kinds.
-        parts: What korder runs on a manager of its own; each puts itself there.
-        user: In whose name they write; the administrator's if empty. Admission tells them from people by it, and from the actors.
+        identity: Names the managers in what they write.
+        namespace: A namespace that is created at the first start; none if empty.
+        definitions: CustomResourceDefinitions, applied at every start.
+        objects: What is applied at every start, after the definitions.
+        parts: What runs on a manager of its own beside the actors; each puts itself there.
+        user: In whose name the parts write; the administrator's if empty. Admission distinguishes them by it from users and from
+            the actors.
     """
 
     folder: Path | None = None
@@ -79,6 +79,9 @@ class Options:
     port: int = 0
     machines: Mapping[str, Shape] = field(default_factory=dict)
     without: frozenset[Actor] = frozenset()
+    identity: str = "pocketkube"
+    namespace: str = ""
+    definitions: Sequence[Mapping[str, JSON]] = ()
     objects: Sequence[Mapping[str, JSON]] = ()
     parts: Sequence[Callable[[Manager], object]] = ()
     user: str = ""
@@ -132,11 +135,11 @@ async def running(options: Options, *, clock: Clock, rng: random.Random) -> Asyn
         transport = InProcessTransport(server.handle, headers)
         client = Client(transport, rng=rng)
         own = transport.with_headers(headers_for(options.user)) if options.user else transport
-        korder = _korder(Client(own, rng=rng), options, clock, rng)
+        added = _added(Client(own, rng=rng), options, clock, rng)
         try:
-            await _define(client, options.objects)
+            await _define(client, options)
             root = credentials.authority.certificate.decode()
-            async with _forgetting(storage), _acting(client, korder, options, root, clock, rng):
+            async with _forgetting(storage), _acting(client, added, options, root, clock, rng):
                 yield Cluster(f"https://{LOOPBACK}:{port}", credentials, client)
         finally:
             await server.close()
@@ -154,14 +157,15 @@ async def _forgetting(storage: Storage) -> AsyncIterator[None]:
             expiry.cancel()
 
 
-async def _define(client: Client, objects: Sequence[Mapping[str, JSON]]) -> None:
-    """Brings in korder's namespace and kinds, and more; on a cluster that has them, nothing is written."""
-    with suppress(AlreadyExists):
-        await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
-    for crd in crds.all_crds():
+async def _define(client: Client, options: Options) -> None:
+    """Brings in the namespace, kinds and objects; on a cluster that has them, nothing is written."""
+    if options.namespace:
+        with suppress(AlreadyExists):
+            await client.create(NAMESPACES, {"metadata": {"name": options.namespace}})
+    for crd in options.definitions:
         await client.patch(CUSTOM_RESOURCE_DEFINITIONS, _key(crd), crd, PatchType.APPLY, force=True)
     catalog = await rest_mapper.discover(client)
-    for each in objects:
+    for each in options.objects:
         found = catalog.of(str(each["apiVersion"]), str(each["kind"]))
         assert found is not None  # noqa: S101  the server is ours too
         await client.patch(found.kind, _key(each), each, PatchType.APPLY, force=True)
@@ -176,13 +180,13 @@ def _key(body: Mapping[str, JSON]) -> Key:
 @asynccontextmanager
 async def _acting(
     client: Client,
-    korder: Manager,
+    added: Manager,
     options: Options,
     root: str,
     clock: Clock,
     rng: random.Random,
 ) -> AsyncIterator[None]:
-    manager = Manager(client, _settings(), clock=clock, rng=rng)
+    manager = Manager(client, _settings(options), clock=clock, rng=rng)
     shapes = {} if Actor.NODES in options.without else options.machines
     await retire(client, shapes)
     machines = Machines()
@@ -199,7 +203,7 @@ async def _acting(
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
-        group.create_task(korder.run(stop))
+        group.create_task(added.run(stop))
         try:
             await _until_ready(client, shapes)
             yield
@@ -207,14 +211,14 @@ async def _acting(
             stop.set()
 
 
-def _settings() -> Settings:
-    return Settings(identity="korder-up", measure_lag=True)
+def _settings(options: Options) -> Settings:
+    return Settings(identity=options.identity, measure_lag=True)
 
 
-def _korder(client: Client, options: Options, clock: Clock, rng: random.Random) -> Manager:
-    """What korder itself runs."""
-    manager = Manager(client, _settings(), clock=clock, rng=rng)
-    for part in () if Actor.KORDER in options.without else options.parts:
+def _added(client: Client, options: Options, clock: Clock, rng: random.Random) -> Manager:
+    """What runs beside the actors."""
+    manager = Manager(client, _settings(options), clock=clock, rng=rng)
+    for part in options.parts:
         part(manager)
     return manager
 

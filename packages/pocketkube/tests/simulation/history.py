@@ -6,6 +6,7 @@ from kubeloop.objects import codec, core, meta, workloads
 from kubeloop.objects.meta import JSON, HasMetadata, Kind
 from kubeloop.testing.builders import Builder, a_node, a_pod
 from pocketkube.simulation.changes import Change
+from pocketkube.simulation.report.extension import Extension
 from pocketkube.simulation.report.report import Report, Run
 from pocketkube.simulation.report.timeline import Timeline
 from pocketkube.simulation.report.timeline_builder import Chronicle
@@ -29,9 +30,11 @@ def at(seconds: float) -> datetime:
 class History:
     """What a chronicle is told, second by second."""
 
+    extensions: tuple[Extension, ...] = ()
+
     def __init__(self, *promised: Name, seconds: float = 3600) -> None:
         self.end = at(seconds)
-        self.chronicle = Chronicle(START, self.end, promised)
+        self.chronicle = Chronicle(START, self.end, promised, self.extensions)
         self.now = 0.0
         self._there: dict[tuple[str, str, str], dict[str, JSON]] = {}
         self._version = 0

@@ -8,7 +8,6 @@ import runpy
 import msgspec
 import pytest
 
-from korder.testing.builders import a_ticket
 from pocketkube.simulation.report import page
 from pocketkube.simulation.report.workload_rows import Name
 
@@ -122,12 +121,3 @@ def test_a_reason_that_many_have_is_told_once() -> None:
     text = page.render(a_report(history.stated()))
     assert text.partition("What happened when")[0].count(NO_ROOM) == 1
     assert text.count("as above") == 4
-
-
-def test_tickets_that_wait_are_shown_beside_the_pods_that_do() -> None:
-    history = History(WEB)
-    history.node("node-1")
-    history.put(a_ticket("one").but({"status": {"phase": "Pending", "message": NO_ROOM}}))
-    shown = page.render(a_report(history.stated()))
-    assert 'aria-label="waiting tickets: 1 at most"' in shown
-    assert '<th scope="col">Waiting tickets</th>' in shown

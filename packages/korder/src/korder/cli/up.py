@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 import random
@@ -15,8 +16,9 @@ import typer
 from korder.cli import logs, loops
 from korder.cli.lockfile import alone_in
 from korder.cli.paths import EMBEDDED, chosen_kubeconfig, data_folder, kubeconfig_of_embedded
+from korder.install import crds
 from korder.install.objects import Admission, admission_objects, priority_class
-from korder.install_config import Site
+from korder.install_config import NAMESPACE, Site
 from korder.reserve.domain import add_reserve
 from kubeloop.client.errors import ConfigError, KubeError
 from kubeloop.net.ports import is_free
@@ -29,6 +31,15 @@ from pocketkube.fleet import BadShape
 
 PORT = "port"
 """The file with the port of the last run: whoever has the kubeconfig open finds the cluster again."""
+
+
+class Part(StrEnum):
+    """Parts of a cluster that other programs can take over."""
+
+    SCHEDULER = Actor.SCHEDULER
+    CONTROLLERS = Actor.CONTROLLERS
+    NODES = Actor.NODES
+    KORDER = "korder"
 
 
 def _shape(text: str) -> str:
@@ -78,7 +89,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     ] = False,
     reset: Annotated[bool, typer.Option("--reset", help="Begin with an empty cluster.")] = False,
     without: Annotated[
-        list[Actor] | None,
+        list[Part] | None,
         typer.Option(help="Leave this part to somebody else; can be said several times."),
     ] = None,
     log_format: Annotated[
@@ -88,14 +99,18 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     """Run a small Kubernetes in this process, until Ctrl-C."""
     logs.configure(log_format, quiet=True)
     folder = (data_dir or data_folder()).absolute()
+    left_out = set(without or ())
     options = Options(
         folder=folder,
         memory=memory,
         port=port,
         machines=fleet.fleet(nodes, fleet.shape_of(node_shape)),
-        without=frozenset(without or ()),
+        without=frozenset(Actor(part) for part in left_out - {Part.KORDER}),
+        identity="korder-up",
+        namespace=NAMESPACE,
+        definitions=crds.all_crds(),
         objects=(priority_class(), *admission_objects(Site(), Admission.POLICY)),
-        parts=(add_reserve,),
+        parts=() if Part.KORDER in left_out else (add_reserve,),
         user=Site().manager_user,
     )
     with asyncio.Runner(loop_factory=loops.fastest()) as runner:

@@ -26,6 +26,7 @@ from korder.cli.simulate import (
 )
 from korder.cli.simulate.flags import Asked, Destination, Form, Mistake
 from korder.cli.simulate.journal import Played
+from korder.reserve.scenarios.report import REPORT
 from kubeloop.client.errors import KubeError
 from kubeloop.net.http import NetError
 from kubeloop.objects import instant
@@ -173,7 +174,7 @@ def _replayed(file: Path, asked: Asked, journal: Path | None) -> tuple[Report, s
 
 
 def _play(played: Played, sink: Sink | None) -> Report:
-    chronicle = Chronicle(played.start, played.end, played.promised)
+    chronicle = Chronicle(played.start, played.end, played.promised, (REPORT,))
     setup = played.setup()
     with logs.silent(), _Progress(setup, sink) as progress:
         outcome = simulate(replace(setup, observers=(chronicle.see,), sink=progress.pass_on))

@@ -1,15 +1,12 @@
 """What is read out of objects as they are stored: plain JSON, because most of each is of no interest here.
 
-`goals`, `tickets` and `chronicle` ask. Whatever has not the expected form counts as not said.
+The readers of goals and members and the timeline builder ask. Whatever has not the expected form counts as not said.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 import re
 from typing import cast
 
-from korder.api.reserve import TICKET_BOUND_CONDITION
-from kubeloop.objects import instant
 from kubeloop.objects.core import FINISHED_PHASES
 from kubeloop.objects.meta import JSON
 from pocketkube.simulation.report.pod_tracker import Phase
@@ -53,17 +50,22 @@ def is_deleted(body: Body) -> bool:
     return "deletionTimestamp" in part(body, "metadata")
 
 
-def starts_at(body: Body) -> datetime | None:
-    """When the time of a ticket comes; None if it has come when the ticket is made."""
-    spec = part(body, "spec")
-    text = part(spec, "window").get("startTime") or spec.get("startTime")
-    return instant.parse(str(text)) if text else None
-
-
 def condition(body: Body, kind: str) -> dict[str, JSON]:
     """The condition of this type; empty if it is not there."""
     listed = cast("list[dict[str, JSON]]", part(body, "status").get("conditions") or [])
     return next((each for each in listed if each.get("type") == kind), {})
+
+
+def true_condition(body: Body, kind: str) -> dict[str, JSON]:
+    """The condition of this type if it is true; empty if it is not."""
+    found = condition(body, kind)
+    return found if found.get("status") == "True" else {}
+
+
+def number(body: Body, name: str, missing: int) -> int:
+    """A member that is a whole number, or what counts if it is not there."""
+    found = body.get(name)
+    return found if isinstance(found, int) else missing
 
 
 def phase(body: Body, was: Phase) -> Phase:
@@ -79,10 +81,7 @@ def phase(body: Body, was: Phase) -> Phase:
 
 
 def reason(body: Body) -> str:
-    """Why a pod waits: for a ticket, or the scheduler's first sentence; others tell what else it tried in vain."""
-    ticket = condition(body, TICKET_BOUND_CONDITION)
-    if ticket.get("status") == "False":
-        return str(ticket.get("message") or "").rstrip(".")
+    """Why the scheduler has not placed a pod: its first sentence; others tell what else it tried in vain."""
     scheduled = condition(body, "PodScheduled")
     if scheduled.get("status") != "False":
         return ""

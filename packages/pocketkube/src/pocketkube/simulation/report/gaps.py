@@ -18,7 +18,7 @@ class Gap:
     in_vain: bool = False
     """Whether something was given up for which this workload waited."""
     lapsed: bool = False
-    """Whether tickets had expired that the order wants at all times."""
+    """Whether members had ended that are wanted at all times."""
     now: tuple[int, int] = (0, 0)
     at: datetime | None = None
     lengths: dict[tuple[int, int], timedelta] = field(default_factory=dict)

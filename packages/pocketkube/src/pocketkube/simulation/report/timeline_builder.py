@@ -2,7 +2,8 @@
 
 The simulated world feeds a `Chronicle` with every commit; at the end it tells a `Timeline`. It remembers what is alive, and
 otherwise no more than so many workloads and happenings: of workloads that are gone and promised nothing only numbers stay. Pods
-are told with the workload at the top of their owners, bare ones grouped by name; tickets are told with their order.
+are told with the workload at the top of their owners, bare ones grouped by name. Domains add kinds of workloads and of members
+by an `Extension`.
 """
 
 from collections.abc import Collection, Iterable
@@ -11,17 +12,16 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from korder.api import reserve
 from kubeloop.objects import codec, core, node_room
 from kubeloop.objects.core import Node
 from pocketkube.simulation.changes import Change
 from pocketkube.simulation.report import fields
 from pocketkube.simulation.report.averages import Division
 from pocketkube.simulation.report.event_log import Happenings
+from pocketkube.simulation.report.extension import Extension
 from pocketkube.simulation.report.fields import Body
 from pocketkube.simulation.report.goals import GOALS
 from pocketkube.simulation.report.pod_tracker import Phase
-from pocketkube.simulation.report.tickets import Tickets
 from pocketkube.simulation.report.timeline import (
     Folded,
     Happening,
@@ -31,11 +31,10 @@ from pocketkube.simulation.report.timeline import (
     Workload,
 )
 from pocketkube.simulation.report.usage import Occupancy, Tenant
-from pocketkube.simulation.report.workload_rows import POD, TICKET, Line, Name
+from pocketkube.simulation.report.workload_rows import POD, Line, Name
 
 MOST_WORKLOADS = 1_000
 USER = "user"
-TICKETS = str(reserve.TICKETS)
 
 
 @dataclass(slots=True)
@@ -50,11 +49,25 @@ class _Pod:
 class Chronicle:
     """What is known of a run so far.
 
-    `promised` names the workloads of the manifests; pods among them by their own names.
+    Args:
+        start: When it begins.
+        end: When it ends.
+        promised: The workloads of the manifests; pods among them by their own names.
+        extensions: What domains add.
     """
 
-    def __init__(self, start: datetime, end: datetime, promised: Collection[Name] = ()) -> None:
+    def __init__(
+        self,
+        start: datetime,
+        end: datetime,
+        promised: Collection[Name] = (),
+        extensions: Iterable[Extension] = (),
+    ) -> None:
         self._division = Division(start, end)
+        added = tuple(extensions)
+        self._goals = {**GOALS, **{name: each for one in added for name, each in one.goals.items()}}
+        self._rows = {kind: row for each in added for kind, row in each.rows.items()}
+        self._pod_reasons = [each.pod_reason for each in added]
         self._promised = dict.fromkeys(promised)
         self._seen: dict[Name, None] = {}
         self._lines: dict[Name, Line] = {}
@@ -67,9 +80,14 @@ class Chronicle:
         """Namespaces that are being deleted."""
         self._occupancy = Occupancy(self._division)
         self._happenings = Happenings()
-        self._tickets = Tickets(
-            self._occupancy, self._order_of, lambda line: self._leave(line.name)
-        )
+        made = [(each, each.reader(self)) for one in added for each in one.members]
+        self._members = {each.resource: reader for each, reader in made}
+        self._pod_readers = {each.kind: reader for each, reader in made}
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """What takes room on the nodes."""
+        return self._occupancy
 
     def see(self, change: Change) -> None:
         """One more commit; what came before the start counts as its first instant."""
@@ -77,11 +95,11 @@ class Chronicle:
             change = replace(change, at=self._division.start)
         if change.resource == "pods":
             self._see_pod(change)
-        elif change.resource == TICKETS:
-            self._tickets.see(change)
+        elif change.resource in self._members:
+            self._members[change.resource].see(change)
         elif change.resource == "nodes":
             self._see_node(change)
-        elif change.resource in GOALS:
+        elif change.resource in self._goals:
             self._see_workload(change)
         elif change.resource == "namespaces":
             self._see_namespace(change)
@@ -129,7 +147,7 @@ class Chronicle:
 
     def _see_workload(self, change: Change) -> None:
         body = change.after or change.before or {}
-        kind, goal_of = GOALS[change.resource]
+        kind, goal_of = self._goals[change.resource]
         name = Name(kind, change.namespace, change.name)
         uid, owner = fields.uid(body), fields.owner(body)
         if owner:
@@ -139,14 +157,14 @@ class Chronicle:
                 line.hinder(goal_of(body).trouble)
             return
         if change.after is not None:
-            line = self._line(name, change.at)
+            line = self.row(name, change.at)
             self._remember(uid, line, gone=False)
             line.aim(change.at, goal_of(change.after))
             self._gone.pop(name, None)
         elif name in self._lines:
             self._remember(uid, self._lines[name], gone=True)
             self._lines[name].delete(change.at)
-            self._leave(name)
+            self.leave(name)
 
     def _remember(self, uid: str, line: Line, *, gone: bool) -> None:
         if gone:
@@ -156,8 +174,9 @@ class Chronicle:
 
     def _see_pod(self, change: Change) -> None:
         body = change.after or change.before or {}
-        if fields.owner(body).get("kind") == TICKET:
-            self._tickets.see_guardian(change)
+        reader = self._pod_readers.get(str(fields.owner(body).get("kind")))
+        if reader is not None:
+            reader.see_pod(change)
             return
         uid = fields.uid(body)
         pod = self._pods.get(uid)
@@ -168,7 +187,7 @@ class Chronicle:
                 pod.line.remove(change.at, uid, meant=pod.meant or self._is_meant(change))
                 del self._pods[uid]
                 if pod.line.deleted_at is not None:
-                    self._leave(pod.line.name)
+                    self.leave(pod.line.name)
             return
         if pod is None:
             pod = self._pods[uid] = _Pod(self._line_of(change, body), Tenant(self._occupancy))
@@ -179,42 +198,47 @@ class Chronicle:
         phase = fields.phase(body, pod.phase)
         pod.tenant.settle(change.at, body)
         self._waits(change.at, pod, phase)
-        pod.line.move(change.at, uid, phase, fields.reason(body) if phase is Phase.WAITS else "")
+        pod.line.move(change.at, uid, phase, self._why(body) if phase is Phase.WAITS else "")
+
+    def _why(self, body: Body) -> str:
+        """Why a pod waits: by the first domain that says so, or the scheduler."""
+        stated = (reason(body) for reason in self._pod_reasons)
+        return next((each for each in stated if each is not None), fields.reason(body))
 
     def _waits(self, at: datetime, pod: _Pod, phase: Phase) -> None:
         if pod.phase is Phase.WAITS and phase is not Phase.WAITS:
             self._occupancy.waiting(at, -1)
         pod.phase = phase
 
-    def _order_of(self, change: Change) -> Line:
-        """The line of the order that made a ticket; one made by hand has its own."""
-        owner = fields.owner(change.after or {})
-        known = self._roots.get(str(owner.get("uid")))
-        return known or self._line(Name(TICKET, change.namespace, change.name), change.at)
+    def row_of_owner(self, body: Body) -> Line | None:
+        """The row of what is at the top of the owners of an object."""
+        return self._roots.get(str(fields.owner(body).get("uid")))
 
     def _line_of(self, change: Change, body: Body) -> Line:
         owner = fields.owner(body)
         if owner:
-            known = self._roots.get(str(owner.get("uid")))
+            known = self.row_of_owner(body)
             name = Name(str(owner.get("kind")), change.namespace, str(owner.get("name")))
-            return known or self._line(name, change.at)
+            return known or self.row(name, change.at)
         own = Name(POD, change.namespace, change.name)
-        line = self._line(own._replace(name=fields.stem(body, change.name)), change.at)
+        line = self.row(own._replace(name=fields.stem(body, change.name)), change.at)
         if own in self._promised:
             self._seen[own] = None
             line.promised = True
         return line
 
-    def _line(self, name: Name, at: datetime) -> Line:
+    def row(self, name: Name, at: datetime) -> Line:
+        """The row of this name; a new one, if there is none."""
         line = self._lines.get(name)
         if line is None:
-            line = self._lines[name] = Line(name, at, self._division, self._hear)
+            row = self._rows.get(name.kind, Line)
+            line = self._lines[name] = row(name, at, self._division, self._hear)
         if name in self._promised:
             line.promised = True
             self._seen[name] = None
         return line
 
-    def _leave(self, name: Name) -> None:
+    def leave(self, name: Name) -> None:
         """A workload is gone; the oldest of too many are folded."""
         self._gone[name] = None
         for oldest in list(self._gone):

@@ -5,14 +5,12 @@ over, with its length and the scheduler's reason. What the manifests do not prom
 """
 
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
-from korder.api import reserve
 from pocketkube.simulation.report.averages import Division
 from pocketkube.simulation.report.bars import Bar
 from pocketkube.simulation.report.gaps import Gap
 from pocketkube.simulation.report.goals import Goal
-from pocketkube.simulation.report.pending_tickets import Coming
 from pocketkube.simulation.report.pod_tracker import Member, Phase, PodTracker
 from pocketkube.simulation.report.timeline import Promise, State, Workload, clock, lasting
 
@@ -23,11 +21,6 @@ POD = "Pod"
 """The kind of a line of pods that nobody owns."""
 
 
-ORDER, TICKET = reserve.ORDERS.kind, reserve.TICKETS.kind
-_HOLDS = (ORDER, TICKET)
-"""Kinds whose members are tickets; all others have pods."""
-
-
 class Name(NamedTuple):
     """What a workload is called."""
 
@@ -36,8 +29,8 @@ class Name(NamedTuple):
     name: str
 
 
-_WANTED = "wanted"
-"""What is told of a gap with which a workload began."""
+WANTED = "wanted"
+"""The cause of a gap with which a workload began."""
 _MISSING = (State.WAITING, State.SHORT)
 _CONTENT = (State.RUNNING, State.IDLE)
 
@@ -49,14 +42,25 @@ class Tell(Protocol):
 
 
 class Line:
-    """The story of one workload."""
+    """The story of one workload; rows of a domain are subclasses.
+
+    Attributes:
+        noun: What one of its members is called.
+        well: How a member is that has what it needs.
+        alone: How a workload with one member is that has what it needs.
+        makes_more: It may always make more members: it is not over when all have ended.
+    """
+
+    noun: ClassVar[str] = "pod"
+    well: ClassVar[str] = "running"
+    alone: ClassVar[str] = "runs"
+    makes_more: ClassVar[bool] = False
 
     def __init__(self, name: Name, at: datetime, division: Division, tell: Tell) -> None:
         self.name = name
         self.promised = False
         self.deleted_at: datetime | None = None
         self.tracker = PodTracker()
-        self._coming = Coming()
         self._division = division
         self._tell = tell
         self._wanted_at = at
@@ -64,13 +68,8 @@ class Line:
         self._ended_at: datetime | None = None
         self._goal = Goal()
         self._lost: list[str] = []
-        self._holds = name.kind in _HOLDS
-        self._noun, self._well = ("ticket", "held") if self._holds else ("pod", "running")
-        self._missed = 0
-        """Tickets that ended without ever having held anything."""
-        self._missed_why = ""
         self._lapses: list[str] = []
-        """Each gap between the expiry of tickets and the next firing: its length, its beginning and its reason."""
+        """Each gap in which members were missing that it wants at all times: its length, its beginning and its reason."""
         self._goes_without = False
         """What it has is not all it wanted: the rest was given up."""
         self._pods: tuple[str, ...] = ()
@@ -94,24 +93,17 @@ class Line:
         """How many pods are to run; where nobody says, those that are there, that were lost, and that are yet to come."""
         if self._goal.pods is not None:
             return self._goal.pods
-        there = self.tracker.unfinished + len(self._lost) + self._coming.due
-        return there + self._unmade + self._lapsed
+        return self.tracker.unfinished + len(self._lost) + self._expected
 
     @property
-    def _unmade(self) -> int:
-        """How many tickets an order wants that are not there; while it is paused it makes none."""
-        if self._goal.held:
-            return 0
-        bare = self._goal.nodes - self.tracker.unfinished - self._coming.there
-        return max(self._coming.unmade, bare)
+    def _expected(self) -> int:
+        """How many members are wanted besides those that are there and those that were lost."""
+        return 0
 
     @property
     def _lapsed(self) -> int:
-        """How many tickets of a standing pool have expired and are not replaced."""
-        if self._goal.held:
-            return 0
-        there = self.tracker.unfinished + self._coming.there + self._coming.unmade
-        return max(min(self._coming.lapsed, self._goal.standing - there), 0)
+        """How many members that are wanted at all times have ended and are not replaced."""
+        return 0
 
     @property
     def state(self) -> State:
@@ -128,8 +120,8 @@ class Line:
 
     @property
     def _is_over(self) -> bool:
-        """Whether all there was has ended; an order may always make more."""
-        return self._goal.pods is None and bool(self.tracker.members) and not self._holds
+        """Whether all there was has ended, and no more is made."""
+        return self._goal.pods is None and bool(self.tracker.members) and not self.makes_more
 
     def aim(self, at: datetime, goal: Goal) -> None:
         """The object says what it wants, maybe the same as before."""
@@ -138,12 +130,7 @@ class Line:
             return
         self._pass(at)
         self.deleted_at, self._goal, self._trouble = None, goal, goal.trouble
-        if again:
-            self._coming = Coming()
-        unmade = self._coming.unmade
-        self._coming.book(goal.booked)
-        if goal.closed and before.trouble:
-            self._give_up(unmade - self._coming.unmade, before.trouble)
+        self._expect_of(before, again=again)
         if goal.failed and not before.failed:
             self._end(at, f"failed: {goal.failed}", bad=True)
         elif goal.done and not before.done:
@@ -154,29 +141,15 @@ class Line:
         self._judge(at)
 
     def make(self, at: datetime, uid: str, name: str) -> Member:
-        """A pod was made, or the time of a ticket has come."""
+        """A pod was made, or another member is there to be counted."""
         self._pass(at)
-        self._coming.make(name)
-        self._coming.leave(uid)
+        self._arrive(uid, name)
         member = self.tracker.make(at, uid, name)
         if self.name.kind == POD:
             self.deleted_at = None
             self._pods = tuple(dict.fromkeys((*self._pods, name)))[:2]
         self._judge(at)
         return member
-
-    def expect(self, at: datetime, uid: str, name: str, start: datetime | None) -> None:
-        """A ticket was made that nobody has looked at, or whose time has not come."""
-        self._pass(at)
-        self._coming.make(name)
-        self._coming.come(uid, start)
-        self._judge(at)
-
-    def dismiss(self, at: datetime, uid: str) -> None:
-        """A ticket that was expected has gone."""
-        self._pass(at)
-        self._coming.leave(uid)
-        self._judge(at)
 
     def move(self, at: datetime, uid: str, phase: Phase, why: str) -> None:
         """A pod has gone a step, or has another reason to wait."""
@@ -199,29 +172,6 @@ class Line:
                 self.deleted_at, self._gap = at, None
         self._judge(at)
 
-    def miss(self, at: datetime, uid: str) -> None:
-        """A ticket ended without ever having held anything."""
-        self._missed += 1
-        if self._gap is not None:
-            self._gap.in_vain = True
-        self._missed_why = self.tracker.members[uid].why or self._missed_why
-        self.move(at, uid, Phase.SUCCEEDED, "")
-
-    def lapse(self, at: datetime, uid: str) -> None:
-        """A ticket expired that held room."""
-        self._pass(at)
-        self._coming.lapsed += 1
-        self.move(at, uid, Phase.SUCCEEDED, "")
-
-    def _give_up(self, number: int, why: str) -> None:
-        """Tickets that could not be made are not wanted any more."""
-        if number <= 0:
-            return
-        self._missed += number
-        self._missed_why = why
-        if self._gap is not None:
-            self._gap.in_vain = True
-
     def delete(self, at: datetime) -> None:
         """The object itself is gone."""
         self._pass(at)
@@ -235,7 +185,7 @@ class Line:
 
     def _aimed(self, at: datetime, old: int | None, new: int) -> None:
         if old is None:
-            self._open(at, f"{self._counted(new)} {_WANTED}")
+            self._open(at, f"{self._counted(new)} {WANTED}")
         elif old != new and not self._goal.ends:
             self._open(at, f"scaled from {old} to {new}")
 
@@ -255,16 +205,14 @@ class Line:
 
     def _judge(self, at: datetime) -> None:
         """Opens or closes the gap, after anything has changed."""
-        self._coming.advance(at)
-        if not self._lapsed:
-            self._coming.lapsed = 0
+        self._advance(at)
         if self.deleted_at is not None:
             return
         if self.state not in _MISSING:
             self._fill(at)
             return
         if self._gap is None:
-            self._gap = Gap(at, "" if self._complete_at else _WANTED)
+            self._gap = Gap(at, "" if self._complete_at else WANTED)
             self._goes_without = False
         self._gap.lapsed |= bool(self._lapsed)
         self._gap.hold(at, self._missing, self.wanted)
@@ -280,16 +228,16 @@ class Line:
         if gap is None:
             return
         seconds = (at - gap.since).total_seconds()
-        ends = runs or gap.in_vain or not self._holds
+        ends = runs or gap.in_vain or not self.makes_more
         if seconds < EMIT and not (gap.cause and self.promised and ends):
             return
         reason = f": {gap.why}" if gap.why and seconds >= EMIT else ""
         gap.hold(at, 0, 0)
         missing, wanted = gap.mostly()
-        after = f"all {self._well} after {lasting(seconds)}"
+        after = f"all {self.well} after {lasting(seconds)}"
         missed = not gap.cause or gap.in_vain
         if missed or gap.lapsed:
-            after = f"{missing} of {wanted} {self._noun}s missing for {lasting(seconds)}"
+            after = f"{missing} of {wanted} {self.noun}s missing for {lasting(seconds)}"
         if gap.lapsed:
             self._lapses.append(f"{after} since {self._clock(gap.since)}{reason}")
         cause = self._caused(gap, wanted if missed else self.wanted)
@@ -309,13 +257,26 @@ class Line:
         self._say(gap.since, f"{stated}{reason}", bad=self.promised)
 
     def _caused(self, gap: Gap, wanted: int) -> str:
-        """Why something was missing; of an order with the number, which nobody knew when it began."""
-        if gap.cause != _WANTED or self.name.kind != ORDER:
-            return gap.cause
-        return f"{self._counted(wanted)} {_WANTED}"
+        """Why something was missing; with the number, if that was not known when the gap began."""
+        late = gap.cause == WANTED and self._counts_late
+        return f"{self._counted(wanted)} {WANTED}" if late else gap.cause
+
+    @property
+    def _counts_late(self) -> bool:
+        """Whether the number it wants is not known when it begins."""
+        return False
+
+    def _expect_of(self, before: Goal, *, again: bool) -> None:
+        """The goal has changed from another, or the object is there again: a place for subclasses."""
+
+    def _arrive(self, uid: str, name: str) -> None:
+        """A member is about to be counted: a place for subclasses."""
+
+    def _advance(self, at: datetime) -> None:
+        """Time has passed: a place for subclasses."""
 
     def _counted(self, number: int) -> str:
-        return f"{number} {self._noun}{'' if number == 1 else 's'}"
+        return f"{number} {self.noun}{'' if number == 1 else 's'}"
 
     @property
     def _missing(self) -> int:
@@ -360,10 +321,6 @@ class Line:
 
     def _verdict(self) -> tuple[bool, str]:
         state, tracker = self.state, self.tracker
-        if self._missed:
-            number = "a ticket" if self._missed == 1 else f"{self._missed} tickets"
-            why = f": {self._missed_why}" if self._missed_why else ""
-            return False, f"had {number} that never held anything{why}"
         if self._lapses:
             again = len(self._lapses) - 1
             more = f", and {again} more time{'s' if again > 1 else ''}" if again else ""
@@ -389,9 +346,8 @@ class Line:
             return f"was deleted at {self._clock(self.deleted_at)}"
         if self._goal.held:
             return "is not meant to run"
-        one = "is held" if self._holds else "runs"
-        many = f"has all {self.wanted} {self._noun}s {self._well}" if self.wanted > 1 else one
-        idle = f"wants no {self._noun}s"
+        many = f"has all {self.wanted} {self.noun}s {self.well}" if self.wanted > 1 else self.alone
+        idle = f"wants no {self.noun}s"
         return {State.DONE: "is complete", State.IDLE: idle}.get(self.state, many)
 
     def _clock(self, at: datetime) -> str:

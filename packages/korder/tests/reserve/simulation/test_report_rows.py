@@ -5,14 +5,19 @@ import runpy
 
 import pytest
 
+from korder.reserve.scenarios.report import REPORT
 from korder.testing.builders import a_ticket, an_order
 from kubeloop.objects import instant
 from kubeloop.objects.meta import JSON
+from pocketkube.simulation.report import page
 from pocketkube.simulation.report.timeline import State, Timeline
 from pocketkube.simulation.report.workload_rows import Name
 
-_HISTORY = runpy.run_path(str(Path(__file__).with_name("history.py")))
-BaseHistory, NO_ROOM, at = (_HISTORY[name] for name in ("History", "NO_ROOM", "at"))
+_FILE = Path(__file__).parents[4] / "pocketkube/tests/simulation/history.py"
+_HISTORY = runpy.run_path(str(_FILE))
+BaseHistory, NO_ROOM, at, a_report = (
+    _HISTORY[name] for name in ("History", "NO_ROOM", "at", "a_report")
+)
 
 BATCH = Name("Order", "default", "batch")
 SETTLED: dict[str, JSON] = {"type": "Progressing", "status": "False", "reason": "Settled"}
@@ -29,6 +34,8 @@ POOL: dict[str, JSON] = {"strategy": {"type": "Recurring", "schedule": "0 */3 * 
 
 class History(BaseHistory):  # type: ignore[misc, valid-type]  the class of a file that is no module
     """A history of the order `batch`."""
+
+    extensions = (REPORT,)
 
     def __init__(self, seconds: float = 3600) -> None:
         super().__init__(BATCH, seconds=seconds)
@@ -274,3 +281,12 @@ def test_an_order_that_is_no_pool_misses_no_ticket_that_has_expired() -> None:
         history.ticket(f"batch-{number}", "Reserved")
     history.after(60).ticket("batch-1", "Expired")
     assert history.stated().promises[0].kept
+
+
+def test_tickets_that_wait_are_shown_beside_the_pods_that_do() -> None:
+    history = History()
+    history.node("node-1")
+    history.put(a_ticket("one").but({"status": {"phase": "Pending", "message": NO_ROOM}}))
+    shown = page.render(a_report(history.stated()))
+    assert 'aria-label="waiting tickets: 1 at most"' in shown
+    assert '<th scope="col">Waiting tickets</th>' in shown
