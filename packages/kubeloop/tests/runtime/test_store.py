@@ -51,6 +51,18 @@ def test_an_index_added_late_knows_what_is_there(store: Store[Object]) -> None:
     assert names(store.reader.where("tier", "gold")) == ["a"]
 
 
+def test_an_index_that_is_there_already_is_not_built_again(store: Store[Object]) -> None:
+    store.apply(an_object("a", 1, app="x"))
+    buckets = store.buckets
+    store.add_indexes({"app": by_app})
+    assert store.buckets is buckets
+
+
+def test_two_indexes_cannot_have_one_name(store: Store[Object]) -> None:
+    with pytest.raises(ValueError, match="app"):
+        store.add_indexes({"app": by_namespace})
+
+
 def test_neighbours_and_successors_keep_what_is_equal_once(store: Store[Object]) -> None:
     first, second, later = (
         an_object("a", 1, app="x"),

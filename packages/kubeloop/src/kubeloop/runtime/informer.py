@@ -85,6 +85,10 @@ class Informer(Generic[T]):
     def add_index(self, name: str, index: Index[T]) -> None:
         self._store.add_index(name, index)
 
+    def add_indexes(self, indexes: Mapping[str, Index[T]]) -> None:
+        """Adds those that are not there yet; several controllers may ask for the same ones."""
+        self._store.add_indexes(indexes)
+
     def on_change(self, handler: Handler[T]) -> None:
         """Calls `handler` for everything that is there and for every change from now on; it must not wait."""
         self._handlers.append(handler)

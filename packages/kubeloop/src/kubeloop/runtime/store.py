@@ -122,13 +122,25 @@ class Store(Generic[T]):
         self._gone: set[str] = set()
         self._last: T | None = None
         """The newcomer before the next one: neighbours are often made from one template."""
-        for name, index in (indexes or {}).items():
-            self.add_index(name, index)
+        self.add_indexes(indexes or {})
 
     def add_index(self, name: str, index: Index[T]) -> None:
         """Adds an index, filled with what is already there."""
-        self._indexes[name] = index
-        self._swap({place: entry.obj for place, entry in self.entries.items()})
+        self.add_indexes({name: index})
+
+    def add_indexes(self, indexes: Mapping[str, Index[T]]) -> None:
+        """Adds those indexes that are not there yet, filled with what is already there.
+
+        Raises:
+            ValueError: another index has one of the names.
+        """
+        new = {name: index for name, index in indexes.items() if name not in self._indexes}
+        for name, index in indexes.items():
+            if name not in new and self._indexes[name] is not index:
+                raise ValueError(f"there is another index with the name {name}")
+        if new:
+            self._indexes.update(new)
+            self._swap({place: entry.obj for place, entry in self.entries.items()})
 
     def replace(self, items: Iterable[T], version: str) -> list[Change[T]]:
         """Swaps in a complete list in one step and says what that changed."""

@@ -19,7 +19,7 @@ from kubeloop.runtime.store import Reader
 from pocketkube.controllers import pod_control
 from pocketkube.nodes.conditions import GRACE, silenced, tainted
 from pocketkube.nodes.heartbeat import LEASE_NAMESPACE
-from pocketkube.nodes.kubelet import BY_NODE
+from pocketkube.nodes.kubelet import BY_NODE, by_node
 
 
 class _Beat(NamedTuple):
@@ -37,9 +37,7 @@ class NodeLifecycle:
         self._nodes = manager.informers.of(NODES)
         self._leases = manager.informers.of(LEASES) if leases else None
         self._pods = manager.informers.of(PODS)
-        self._pods.add_index(
-            BY_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ()
-        )
+        self._pods.add_index(BY_NODE, by_node)
         nodes = manager.controller("node-lifecycle", self._look)
         nodes.follow(self._nodes)
         if self._leases is not None:

@@ -14,7 +14,7 @@ from kubeloop.objects.core import NODES, PODS, Node, Pod
 from kubeloop.objects.meta import JSON, Key, key_of
 from kubeloop.objects.plan import NOTHING, Delete, Patch, PatchType, Plan
 from kubeloop.runtime.manager import Manager
-from pocketkube.nodes.kubelet import BY_NODE
+from pocketkube.nodes.kubelet import BY_NODE, by_node
 
 QUARANTINE = timedelta(seconds=40)
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
@@ -27,9 +27,7 @@ class PodCollector:
         self._client = client
         self._nodes = manager.informers.of(NODES)
         self._pods = manager.informers.of(PODS)
-        self._pods.add_index(
-            BY_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ()
-        )
+        self._pods.add_index(BY_NODE, by_node)
         controller = manager.controller("pod-collector", self._reconcile, workers=4)
         controller.follow(self._pods, self._forsaken)
         controller.follow(self._nodes, self._on)

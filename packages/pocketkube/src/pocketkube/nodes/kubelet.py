@@ -26,6 +26,11 @@ START, ADMITTED, STOP = "start", "admitted", "stop"
 """What a kubelet has begun with a pod."""
 
 
+def by_node(pod: Pod) -> Iterable[str]:
+    """Index: the node that a pod is bound to."""
+    return (pod.spec.node_name,) if pod.spec.node_name else ()
+
+
 class Kubelet:
     """Plays the kubelets of all nodes of one fleet."""
 
@@ -33,9 +38,7 @@ class Kubelet:
         self._machines = machines
         self._nodes = manager.informers.of(NODES)
         self._pods = manager.informers.of(PODS)
-        self._pods.add_index(
-            BY_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ()
-        )
+        self._pods.add_index(BY_NODE, by_node)
         self._snapshot = Cluster()
         """Who has room on which node; finished pods and those that are not admitted have none."""
         self._nodes.on_change(self._node_changed)

@@ -67,6 +67,7 @@ from korder.api.reserve.orders import (
 from korder.api.reserve.tickets import (
     DEFAULT_DURATION as DEFAULT_DURATION,
     DEFAULT_REQUESTS as DEFAULT_REQUESTS,
+    ENDED_PHASES as ENDED_PHASES,
     TICKETS as TICKETS,
     AfterUse as AfterUse,
     CleanupPolicy as CleanupPolicy,

@@ -55,6 +55,10 @@ class TicketPhase(StrEnum):
         return cls.RESERVED if value == "Ready" else None
 
 
+ENDED_PHASES = frozenset({TicketPhase.RELEASED, TicketPhase.EXPIRED})
+"""A ticket in one of them never holds capacity again; it waits for its TTL."""
+
+
 class Lifecycle(Base):
     """What becomes of a ticket that has ended."""
 

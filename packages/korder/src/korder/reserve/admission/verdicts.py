@@ -20,7 +20,7 @@ from korder.api.reserve import (
 from korder.reserve.admission import expressions
 from korder.reserve.claims.requirements import InvalidRequest, request_of
 from korder.reserve.orders import firings as order_firings, template as order_template
-from kubeloop.objects import duration, instant, quantity, resources
+from kubeloop.objects import core, duration, instant, quantity, resources
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import JSON
 from kubeloop.objects.plan import NOTHING, Emit, EventType, Plan
@@ -215,7 +215,6 @@ def _length(spec: TicketSpec) -> timedelta:
 
 YOUNG = timedelta(minutes=1)
 """Of an older pod nobody can tell whether its ticket has only gone before it."""
-_ENDED = frozenset({"Succeeded", "Failed"})
 
 
 def words(pod: Pod) -> tuple[str, ...]:
@@ -226,7 +225,7 @@ def words(pod: Pod) -> tuple[str, ...]:
 def plan(pod: Pod, now: datetime, *, claims: bool) -> Plan:
     """Tells a young pod with words of ours, and no ticket behind them, that they claim nothing."""
     born = pod.metadata.creation_timestamp
-    if claims or born is None or now - born > YOUNG or pod.status.phase in _ENDED:
+    if claims or born is None or now - born > YOUNG or core.is_finished(pod):
         return NOTHING
     emits = (
         Emit(PODS, pod, ClaimReason.NOT_A_CLAIM, expressions.output_only(word), EventType.WARNING)

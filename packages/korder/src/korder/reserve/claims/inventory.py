@@ -11,7 +11,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from korder.api.reserve import ORDERS, TICKET_GROUP_ANNOTATION, Order, Ticket, TicketPhase
+from korder.api.reserve import (
+    ENDED_PHASES,
+    ORDERS,
+    TICKET_GROUP_ANNOTATION,
+    Order,
+    Ticket,
+    TicketPhase,
+)
 from korder.reserve.claims import requirements
 from korder.reserve.claims.requirements import Request, Site
 from korder.reserve.tickets import state as ticket_state
@@ -23,7 +30,6 @@ LATEST = datetime.max.replace(tzinfo=UTC)
 """Stands for an instant that nobody has said."""
 FAILED_FOR = timedelta(hours=1)
 """How long others come before a ticket whose node did not take a pod."""
-_ENDED = frozenset({TicketPhase.EXPIRED, TicketPhase.RELEASED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +173,7 @@ def is_closed(order: Order) -> bool:
 
 def has_ended(ticket: Ticket) -> bool:
     """Says whether nobody will ever get the ticket again."""
-    return ticket.status.phase in _ENDED
+    return ticket.status.phase in ENDED_PHASES
 
 
 def is_free(ticket: Ticket, now: datetime) -> bool:

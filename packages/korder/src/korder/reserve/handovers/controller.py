@@ -4,34 +4,20 @@ One key is one node, because a node has at most one hand-over at a time. Tickets
 remembered between reconciles. `Schedulers` reads from the lease of kube-scheduler which replica schedules.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from korder.api.reserve import (
     HANDOVER_TAINT,
-    RETURN_FINALIZER,
-    TICKET_NODE_ANNOTATION,
     TICKETS,
-    AfterUse,
     PodReference,
     Reason,
     Ticket,
-    TicketPhase,
 )
+from korder.reserve import indexes
 from korder.reserve.claims import patches as claim_patches
-from korder.reserve.claims.controller import (
-    BY_CLAIMANT,
-    BY_NODE,
-    EVERYWHERE,
-    HANDED_OVER,
-    by_claimant,
-    by_node,
-    handed_over,
-    nodes_of,
-    pods_on,
-)
 from korder.reserve.claims.requirements import Site
 from korder.reserve.handovers import completion, handover_state, plan as handover_plan
 from korder.reserve.handovers.handover_state import (
@@ -47,7 +33,7 @@ from korder.reserve.tickets.snapshot import is_leaving
 from kubeloop.client.errors import ApiError, NotFound, WebhookFailed
 from kubeloop.objects import codec, core
 from kubeloop.objects.core import LEASES, NODES, PODS, Lease, Node, Pod
-from kubeloop.objects.meta import Key, OwnerReference, controller_of
+from kubeloop.objects.meta import Key, controller_of
 from kubeloop.objects.plan import NOTHING, Create, Delete, Emit, EventType, Patch, Plan, Step
 from kubeloop.runtime.informer import Scope
 from kubeloop.runtime.manager import Manager
@@ -99,10 +85,6 @@ def _holder(lease: Lease | None) -> str:
     return (lease.spec.holder_identity or "") if lease is not None else ""
 
 
-GUARDED = "handovers.ticket"
-"""Index of pods: guardians by the UID of their ticket."""
-_RETURNING = "handovers.returning"
-_LEAVING = "handovers.leaving"
 _TAINT_AGAIN = timedelta(seconds=5)
 """How long after the server refused to taint a node it is asked again."""
 _TRY_AGAIN = timedelta(seconds=1)
@@ -132,26 +114,28 @@ class HandOvers:
         self._schedulers = Schedulers(manager)
         self._barriers: dict[str, _Sighting] = {}
         """The last barrier of each node: whether this process raised it, or until when it is not lowered."""
-        self._pods.add_index(BY_NODE, by_node)
-        self._pods.add_index(GUARDED, guarded)
-        self._pods.add_index(_LEAVING, _leaving)
-        self._tickets.add_index(BY_CLAIMANT, by_claimant)
-        self._tickets.add_index(HANDED_OVER, handed_over)
-        self._tickets.add_index(_RETURNING, _returning)
+        self._pods.add_indexes(indexes.OF_PODS)
+        self._tickets.add_indexes(indexes.OF_TICKETS)
         self._controller = manager.controller("handovers", self._reconcile, refused=self._refused)
-        self._controller.follow(self._tickets, lambda ticket: map(_key, _nodes_with(ticket)))
+        self._controller.follow(
+            self._tickets, lambda ticket: map(_key, indexes.nodes_concerned(ticket))
+        )
         self._controller.follow(self._pods, self._nodes_for)
         self._nodes.on_change(self._node_changed)
         self._schedulers.on_new(self._tell_all)
 
     async def _reconcile(self, key: Key, now: datetime) -> Plan:
-        tickets = tuple(self._tickets.reader.where(HANDED_OVER, key.name))
+        tickets = tuple(self._tickets.reader.where(indexes.TICKETS_BY_HANDOVER_NODE, key.name))
         node = self._nodes.reader.get(Key("", key.name))
         returning = self._returns(key.name, now)
-        leaving = list(self._pods.reader.where(_LEAVING, key.name))
+        leaving = list(self._pods.reader.where(indexes.PODS_LEAVING, key.name))
         if not (tickets or returning or leaving or claim_patches.token_of(node)):
             return NOTHING
-        site = Site(node, pods_on(key.name, self._pods.reader)) if node is not None else None
+        site = (
+            Site(node, self._pods.reader.where(indexes.PODS_BY_NODE, key.name))
+            if node is not None
+            else None
+        )
         plan = handover_plan.plan(
             Scene(
                 key.name,
@@ -185,11 +169,14 @@ class HandOvers:
         """The tickets that are about to take room on the node back, as far as something can be done for them."""
         if self._settings.handover is not Handover.TAINT:
             return []
-        found = (self._return(t, now) for t in self._tickets.reader.where(_RETURNING, node))
+        found = (
+            self._return(t, now)
+            for t in self._tickets.reader.where(indexes.TICKETS_BY_RETURN_NODE, node)
+        )
         return [each for each in found if each is not None]
 
     def _return(self, ticket: Ticket, now: datetime) -> Return | None:
-        guardians = tuple(self._pods.reader.where(GUARDED, ticket.metadata.uid))
+        guardians = tuple(self._pods.reader.where(indexes.PODS_BY_TICKET, ticket.metadata.uid))
         waiting = [pod for pod in guardians if not pod.spec.node_name]
         if guardian_replacement.is_arriving(ticket):
             return Return(any(pod.spec.node_name for pod in guardians), waiting)
@@ -237,13 +224,13 @@ class HandOvers:
             return self._unprotected(key.name, error, now)
         made = step.body if isinstance(step, Create) else None
         owner = controller_of(codec.convert(made, PODS.model)) if isinstance(made, dict) else None
-        for ticket in self._tickets.reader.where(HANDED_OVER, key.name):
+        for ticket in self._tickets.reader.where(indexes.TICKETS_BY_HANDOVER_NODE, key.name):
             by = ticket.status.claimed_by
             if by is None:
                 continue
             pod = self._pods.reader.get(Key(by.namespace, by.name))
             mine = pod if pod is not None and pod.metadata.uid == by.uid else None
-            guardians = tuple(self._pods.reader.where(GUARDED, ticket.metadata.uid))
+            guardians = tuple(self._pods.reader.where(indexes.PODS_BY_TICKET, ticket.metadata.uid))
             member = Member(ticket, mine, guardians)
             if owner is not None and owner.uid == ticket.metadata.uid:
                 return completion.roll_back_refused(member, error.message, now)
@@ -273,22 +260,22 @@ class HandOvers:
             f"cannot change the taint {HANDOVER_TAINT} of node {node}: {error.message};"
             " repeat `korder install`, or run the manager with --handover=nominate"
         )
-        waiting = self._tickets.reader.where(HANDED_OVER, node)
+        waiting = self._tickets.reader.where(indexes.TICKETS_BY_HANDOVER_NODE, node)
         emits = (
             Emit(TICKETS, each, Reason.HANDING_OVER, why, EventType.WARNING) for each in waiting
         )
-        leaving = self._pods.reader.where(_LEAVING, node)
+        leaving = self._pods.reader.where(indexes.PODS_LEAVING, node)
         released = map(claim_patches.release, leaving)
         return Plan().then(*released).tell(*emits).requeue(now + _TAINT_AGAIN)
 
     async def _member(self, ticket: Ticket) -> Member:
         pod = await self._claimant(ticket)
-        guardians = tuple(self._pods.reader.where(GUARDED, ticket.metadata.uid))
+        guardians = tuple(self._pods.reader.where(indexes.PODS_BY_TICKET, ticket.metadata.uid))
         name = self._free_name(ticket)
         if pod is None:
             return Member(ticket, None, guardians, free_name=name)
         best = handover_state.rightful(
-            pod, self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
+            pod, self._tickets.reader.where(indexes.TICKETS_BY_CLAIMANT, pod.metadata.uid)
         )
         is_rival = best is not None and best.metadata.uid != ticket.metadata.uid
         return Member(ticket, pod, guardians, is_rival, name)
@@ -313,59 +300,24 @@ class HandOvers:
 
     def _nodes_for(self, pod: Pod) -> Iterable[Key]:
         """The nodes on which a pod takes part in a hand-over, as guardian or as heir."""
-        owner = ticket_of(pod)
+        owner = indexes.ticket_of(pod)
         if owner is not None:
             ticket = self._tickets.reader.get(Key(pod.metadata.namespace, owner.name))
-            return map(_key, _nodes_with(ticket)) if ticket is not None else ()
-        tickets = self._tickets.reader.where(BY_CLAIMANT, pod.metadata.uid)
-        nodes = (node for ticket in tickets for node in _nodes_with(ticket))
-        return [_key(node) for node in (*nodes, *_leaving(pod))]
+            return map(_key, indexes.nodes_concerned(ticket)) if ticket is not None else ()
+        tickets = self._tickets.reader.where(indexes.TICKETS_BY_CLAIMANT, pod.metadata.uid)
+        nodes = (node for ticket in tickets for node in indexes.nodes_concerned(ticket))
+        return [_key(node) for node in (*nodes, *indexes.leaving_nodes(pod))]
 
     def _tell_all(self) -> None:
-        for ticket in self._tickets.reader.where(HANDED_OVER, EVERYWHERE):
-            for node in nodes_of(ticket):
+        for ticket in self._tickets.reader.where(indexes.TICKETS_BY_HANDOVER_NODE, indexes.ALL):
+            for node in indexes.handover_nodes(ticket):
                 self._controller.queue.add(_key(node))
-
-
-def guarded(pod: Pod) -> Iterable[Hashable]:
-    """Index: the ticket whose guardian a pod is."""
-    owner = ticket_of(pod)
-    return () if owner is None else (owner.uid,)
-
-
-def ticket_of(pod: Pod) -> OwnerReference | None:
-    """The ticket whose guardian a pod is; a kind of this name in another group is none of ours."""
-    owner = controller_of(pod)
-    if owner is None or owner.kind != TICKETS.kind:
-        return None
-    return owner if owner.api_version.rpartition("/")[0] == TICKETS.group else None
-
-
-def _returning(ticket: Ticket) -> Iterable[str]:
-    """Index: the node on which a ticket may take back room that pods have or had."""
-    status = ticket.status
-    in_use = status.phase is TicketPhase.CLAIMED and ticket.spec.after_use is AfterUse.RESERVE
-    if status.node_name and (
-        in_use or status.shared_by or guardian_replacement.is_arriving(ticket)
-    ):
-        yield status.node_name
 
 
 def _deletion_requested_at(pod: Pod) -> datetime:
     """When a pod that terminates was deleted: its timestamp is the end of its grace."""
     grace = timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
     return (pod.metadata.deletion_timestamp or handover_state.NEVER + grace) - grace
-
-
-def _leaving(pod: Pod) -> Iterable[str]:
-    """Index: the node on which a pod terminates that our finalizer keeps."""
-    if is_leaving(pod) and RETURN_FINALIZER in pod.metadata.finalizers:
-        yield pod.spec.node_name or pod.metadata.annotations.get(TICKET_NODE_ANNOTATION, "")
-
-
-def _nodes_with(ticket: Ticket) -> set[str]:
-    """The nodes whose hand-overs a ticket concerns."""
-    return {*nodes_of(ticket), *_returning(ticket)}
 
 
 def _key(node: str) -> Key:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from korder.api.quota import QUOTAS, Quota
 from korder.api.reserve import NODE_LABEL, ORDER_UID_LABEL, ORDERS, TICKETS, Order, Ticket
+from korder.reserve import indexes
 from korder.reserve.orders import assignments, daemonset, plan, pools
 from korder.reserve.orders.pools import Grant, Granting, freely
 from korder.reserve.quotas import charging
@@ -30,7 +31,6 @@ _BREATH_FOR_NODE = 0.000_15
 """Seconds more for each node in DaemonSet mode, where a look costs as much as there are nodes: at 5,000 of them a second."""
 _CATCH_UP = timedelta(seconds=1)
 """How long to wait for a cache that is behind."""
-_OWNER, _NODE, _DAEMONS = "orders.owner", "orders.node", "orders.daemons"
 
 
 class Orders:
@@ -39,10 +39,9 @@ class Orders:
     def __init__(self, manager: Manager, quota_counter: QuotaCounter | None = None) -> None:
         self._orders = manager.informers.of(ORDERS)
         self._tickets = manager.informers.of(TICKETS)
-        self._tickets.add_index(_OWNER, _by_owner)
-        self._tickets.add_index(_NODE, _by_node)
+        self._tickets.add_indexes(indexes.OF_TICKETS)
         self._nodes = manager.informers.of(NODES)
-        self._orders.add_index(_DAEMONS, lambda order: (order.spec.daemon_set,))
+        self._orders.add_indexes(indexes.OF_ORDERS)
         self._soon: set[Key] = set()
         self._trusted: set[str] = set()
         """UIDs of orders of which all tickets have been seen in this term: what is gone from then on is gone."""
@@ -64,7 +63,7 @@ class Orders:
         order = self._orders.reader.get(key)
         if order is None:
             return NOTHING
-        tickets = tuple(self._tickets.reader.where(_OWNER, order.metadata.uid))
+        tickets = tuple(self._tickets.reader.where(indexes.TICKETS_BY_OWNER, order.metadata.uid))
         if await self._is_behind(order, tickets):
             return Plan().requeue(now + _CATCH_UP)
         if order.metadata.deletion_timestamp is not None:
@@ -134,7 +133,7 @@ class Orders:
         """Finds the other orders that have a ticket on a node."""
 
         def rivals(node: str) -> Iterable[str]:
-            for ticket in self._tickets.reader.where(_NODE, node):
+            for ticket in self._tickets.reader.where(indexes.TICKETS_BY_ASSIGNED_NODE, node):
                 owner = controller_of(ticket)
                 if owner is not None and owner.uid != order.metadata.uid:
                     yield f"order {ticket.metadata.namespace}/{owner.name}"
@@ -176,7 +175,7 @@ class Orders:
         """Looks at orders in DaemonSet mode, unless all that has changed is the time of a heartbeat."""
         old, new = change
         if old is None or new is None or assignments.relevant(old, new):
-            for order in self._orders.reader.where(_DAEMONS, value=True):
+            for order in self._orders.reader.where(indexes.ORDERS_BY_DAEMONSET_MODE, value=True):
                 self._look_soon(key_of(order))
 
     def _quota_changed(self, change: Change[Quota]) -> None:
@@ -211,17 +210,6 @@ def _has_news(old: Order, new: Order) -> bool:
         or before.finalizers != after.finalizers
         or new.status.made_index < new.status.next_index
     )
-
-
-def _by_owner(ticket: Ticket) -> Iterable[str]:
-    """Index: the UID of whoever manages the ticket."""
-    owner = controller_of(ticket)
-    return () if owner is None else (owner.uid,)
-
-
-def _by_node(ticket: Ticket) -> Iterable[str]:
-    """Index: the node that a ticket of DaemonSet mode is for."""
-    return (ticket.spec.node_name,) if NODE_LABEL in ticket.metadata.labels else ()
 
 
 def _order_of(ticket: Ticket) -> Iterable[Key]:

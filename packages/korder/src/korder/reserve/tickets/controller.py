@@ -10,17 +10,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from korder.api.reserve import HANDOVER_TAINT, TICKETS, PodReference, Ticket, TicketPhase
+from korder.api.reserve import TICKETS, Ticket, TicketPhase
+from korder.reserve import indexes
 from korder.reserve.claims import patches as claim_patches, requirements
-from korder.reserve.claims.controller import (
-    BY_NODE as PODS_BY_NODE,
-    HANDED_OVER,
-    by_node,
-    handed_over,
-    pods_on,
-)
 from korder.reserve.claims.requirements import Site
-from korder.reserve.handovers.controller import GUARDED, Schedulers, guarded
+from korder.reserve.handovers.controller import Schedulers
 from korder.reserve.quotas.controller import Renewing
 from korder.reserve.tickets import guardian, guardian_replacement, plan
 from korder.reserve.tickets.guardian import Options
@@ -36,24 +30,10 @@ from kubeloop.runtime.store import Change
 
 T = TypeVar("T", bound=HasMetadata)
 
-BY_USER = "tickets.user"
-"""Index of tickets: by the UIDs of the pods that have claimed them."""
-BY_NODE = "tickets.node"
-"""Index of tickets: by the node that holds their room."""
-ARRIVING = "tickets.arriving"
-"""Index of tickets: by the node on which they are about to take their room back."""
 _CATCH_UP = timedelta(seconds=1)
 """How long to wait for a cache that is behind."""
-_CORDONED = "tickets.cordoned"
-"""Index of nodes: those that are to take no more pods."""
-_TAINTS = "tickets.taints"
-"""Index of nodes: by the keys of their taints, but for the hand-over barrier."""
-_AVOIDING = "tickets.avoiding"
-"""Index of pods: the guardians that wait, by the nodes that were cordoned when they were made."""
 _MOST_AVOIDED = 100
 """How many nodes a guardian is kept from; where more are cordoned, the scheduler may take it to one and it moves on."""
-_PROMISED = "tickets.promised"
-"""Index of pods: the guardians that are promised room."""
 
 
 class Tickets:
@@ -74,16 +54,9 @@ class Tickets:
         self._pods = manager.informers.of(PODS)
         self._nodes = manager.informers.of(NODES)
         self._namespaces = manager.informers.of(NAMESPACES)
-        self._tickets.add_index(BY_USER, _users)
-        self._tickets.add_index(BY_NODE, _node_of)
-        self._tickets.add_index(ARRIVING, _arriving)
-        self._tickets.add_index(HANDED_OVER, handed_over)
-        self._nodes.add_index(_CORDONED, _is_cordoned)
-        self._nodes.add_index(_TAINTS, _taints_of)
-        self._pods.add_index(GUARDED, guarded)
-        self._pods.add_index(PODS_BY_NODE, by_node)
-        self._pods.add_index(_PROMISED, _is_promised)
-        self._pods.add_index(_AVOIDING, guardian.avoided)
+        self._tickets.add_indexes(indexes.OF_TICKETS)
+        self._nodes.add_indexes(indexes.OF_NODES)
+        self._pods.add_indexes(indexes.OF_PODS)
         self._schedulers = Schedulers(manager)
         self._controller = manager.controller(
             "tickets", self._reconcile, workers=32, refused=self._refused
@@ -98,7 +71,9 @@ class Tickets:
         owner = controller_of(pod)
         if owner is not None and owner.kind == TICKETS.kind:
             yield Key(pod.metadata.namespace, owner.name)
-        yield from map(key_of, self._tickets.reader.where(BY_USER, pod.metadata.uid))
+        yield from map(
+            key_of, self._tickets.reader.where(indexes.TICKETS_BY_USER, pod.metadata.uid)
+        )
 
     def _ticket_changed(self, change: Change[Ticket]) -> None:
         old, new = change
@@ -113,14 +88,14 @@ class Tickets:
         name = change.objects[0].metadata.name
         if old is None or (new is not None and new.status.allocatable != old.status.allocatable):
             self._shrunk.add(name)
-        for ticket in self._tickets.reader.where(BY_NODE, name):
+        for ticket in self._tickets.reader.where(indexes.TICKETS_BY_NODE, name):
             self._controller.queue.add(key_of(ticket))
         if self._is_open(name):
-            self._tell(_AVOIDING, name)
+            self._tell(indexes.GUARDIANS_AVOIDING, name)
 
     def _tell_all(self) -> None:
         """Another scheduler has to be told which guardians are promised room."""
-        self._tell(_PROMISED, "")
+        self._tell(indexes.GUARDIANS_NOMINATED, indexes.ALL)
 
     def _tell(self, index: str, value: str) -> None:
         """Lets the tickets of these guardians be looked at."""
@@ -132,7 +107,7 @@ class Tickets:
         ticket = self._tickets.reader.get(key)
         if ticket is None:
             return NOTHING
-        guardians = tuple(self._pods.reader.where(GUARDED, ticket.metadata.uid))
+        guardians = tuple(self._pods.reader.where(indexes.PODS_BY_TICKET, ticket.metadata.uid))
         if await self._is_behind(ticket, guardians):
             return Plan().requeue(now + _CATCH_UP)
         snapshot = Snapshot(
@@ -176,7 +151,7 @@ class Tickets:
 
     async def _users(self, ticket: Ticket) -> dict[str, Pod]:
         found: dict[str, Pod] = {}
-        for reference in _references(ticket):
+        for reference in indexes.users_of(ticket):
             key = Key(reference.namespace, reference.name)
             pod = self._pods.reader.get(key)
             if pod is None or pod.metadata.uid != reference.uid:
@@ -208,25 +183,27 @@ class Tickets:
 
     def _is_busy(self, node: str) -> bool:
         """Says whether room is being handed over on the node."""
-        return bool(node and self._tickets.reader.where(HANDED_OVER, node))
+        return bool(node and self._tickets.reader.where(indexes.TICKETS_BY_HANDOVER_NODE, node))
 
     def _is_awaited(self, ticket: Ticket) -> bool:
         """Says whether another ticket on the node is about to take back room that nobody has any more."""
-        others = self._tickets.reader.where(ARRIVING, ticket.status.node_name)
+        others = self._tickets.reader.where(
+            indexes.TICKETS_BY_ARRIVAL_NODE, ticket.status.node_name
+        )
         return any(other is not ticket and not self._is_held(other) for other in others)
 
     def _cordoned(self) -> list[str]:
-        nodes = self._nodes.reader.where(_CORDONED, "")
+        nodes = self._nodes.reader.where(indexes.NODES_CORDONED, indexes.ALL)
         return sorted(node.metadata.name for node in nodes)[:_MOST_AVOIDED]
 
     def _taint_keys(self) -> list[str]:
-        return [str(key) for key in self._nodes.reader.values(_TAINTS)]
+        return [str(key) for key in self._nodes.reader.values(indexes.NODES_BY_TAINT_KEY)]
 
     def _has_room(self, name: str, pod: Pod) -> bool:
         node = self._nodes.reader.get(Key("", name))
         if node is None or node.spec.unschedulable:
             return False
-        room = node_room.room_of(node, pods_on(name, self._pods.reader))
+        room = node_room.room_of(node, self._pods.reader.where(indexes.PODS_BY_NODE, name))
         return not room.lacks(node_room.demand_of(pod))
 
     def _overbooked(self, pod: Pod) -> Collection[str]:
@@ -235,7 +212,7 @@ class Tickets:
         node = self._nodes.reader.get(Key("", name))
         if name not in self._shrunk or node is None:
             return ()
-        site = Site(node, pods_on(name, self._pods.reader))
+        site = Site(node, self._pods.reader.where(indexes.PODS_BY_NODE, name))
         if not requirements.is_overbooked(site):
             self._shrunk.discard(name)
         return requirements.overbooked(site, node_room.demand_of(pod))
@@ -248,7 +225,7 @@ class Tickets:
         """The guardians of other tickets that are promised room on the node which is still in use."""
         return [
             pod
-            for pod in pods_on(ticket.status.node_name, self._pods.reader)
+            for pod in self._pods.reader.where(indexes.PODS_BY_NODE, ticket.status.node_name)
             if guardian.is_gated(pod)
             and not owned_by(pod, ticket.metadata.uid)
             and not self._finds_room(pod)
@@ -266,7 +243,7 @@ class Tickets:
 
     def _is_held(self, ticket: Ticket) -> bool:
         """Says whether a guardian of the ticket is on some node, be it that it is about to go."""
-        guardians = self._pods.reader.where(GUARDED, ticket.metadata.uid)
+        guardians = self._pods.reader.where(indexes.PODS_BY_TICKET, ticket.metadata.uid)
         return any(pod.spec.node_name for pod in guardians)
 
     def _barred(self, ticket: Ticket, now: datetime) -> str:
@@ -275,39 +252,6 @@ class Tickets:
     def _ends(self, name: str) -> bool:
         namespace = self._namespaces.reader.get(Key("", name))
         return namespace is not None and namespace.metadata.deletion_timestamp is not None
-
-
-def _references(ticket: Ticket) -> tuple[PodReference, ...]:
-    """The pods that have a ticket's room; those of a hand-over in progress are not ours to judge."""
-    status = ticket.status
-    if status.phase is TicketPhase.CLAIMING or status.phase in plan.FINISHED:
-        return ()
-    claimed = (status.claimed_by,) if status.claimed_by is not None else ()
-    return (*claimed, *status.shared_by)
-
-
-def _users(ticket: Ticket) -> Iterable[str]:
-    return (reference.uid for reference in _references(ticket))
-
-
-def _node_of(ticket: Ticket) -> Iterable[str]:
-    return (ticket.status.node_name,) if ticket.status.node_name else ()
-
-
-def _arriving(ticket: Ticket) -> Iterable[str]:
-    return _node_of(ticket) if guardian_replacement.is_arriving(ticket) else ()
-
-
-def _is_cordoned(node: Node) -> Iterable[str]:
-    return ("",) if node.spec.unschedulable else ()
-
-
-def _taints_of(node: Node) -> Iterable[str]:
-    return {taint.key for taint in node.spec.taints if taint.key != HANDOVER_TAINT}
-
-
-def _is_promised(pod: Pod) -> Iterable[str]:
-    return ("",) if pod.status.nominated_node_name and guardian.is_gated(pod) else ()
 
 
 def _same(old: Node, new: Node) -> bool:

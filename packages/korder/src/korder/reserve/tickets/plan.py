@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from korder.api.reserve import (
+    ENDED_PHASES,
     TICKET_FINALIZER,
     TICKETS,
     AfterUse,
@@ -32,7 +33,6 @@ from kubeloop.objects import conditions
 from kubeloop.objects.meta import JSON, key_of
 from kubeloop.objects.plan import NOTHING, Delete, Emit, EventType, Patch, Plan
 
-FINISHED = frozenset({TicketPhase.EXPIRED, TicketPhase.RELEASED})
 SOONEST, LATEST = timedelta(seconds=1), timedelta(seconds=60)
 """The first and the longest pause before a refused guardian is tried again."""
 _LONGEST_MESSAGE = 4_096
@@ -45,7 +45,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Plan:
         return _deletion(snapshot, now)
     if snapshot.namespace_ends or phase is TicketPhase.CLAIMING:
         return NOTHING
-    if phase in FINISHED:
+    if phase in ENDED_PHASES:
         return _aftermath(snapshot, now)
     if TICKET_FINALIZER not in ticket.metadata.finalizers:
         return Plan().then(_finalizers(ticket, (*ticket.metadata.finalizers, TICKET_FINALIZER)))

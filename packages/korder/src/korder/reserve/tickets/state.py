@@ -5,6 +5,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from korder.api.reserve import (
+    ENDED_PHASES,
     SCHEDULED_TIME_ANNOTATION,
     TEMPLATE_HASH_LABEL,
     Reason,
@@ -17,7 +18,6 @@ from kubeloop.objects.core import Pod
 from kubeloop.objects.quantity import Quantity
 
 _OPEN = (TicketPhase.PENDING, TicketPhase.RESERVED)
-_OVER = (TicketPhase.EXPIRED, TicketPhase.RELEASED)
 
 
 def phase_of(ticket: Ticket) -> TicketPhase:
@@ -47,7 +47,7 @@ def is_claiming(ticket: Ticket) -> bool:
 
 def is_over(ticket: Ticket) -> bool:
     """Says whether the ticket has ended; what is left of it waits for its TTL."""
-    return phase_of(ticket) in _OVER
+    return phase_of(ticket) in ENDED_PHASES
 
 
 def is_held(ticket: Ticket) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from korder.api.quota import QUOTAS
 from korder.api.reserve import (
+    ENDED_PHASES,
     FALLBACK_AFTER_ANNOTATION,
     ORDERS,
     REQUIRED_ANNOTATION,
@@ -66,7 +67,7 @@ class OrdersSettle(Invariant):
 
 def _counts(order: Order, tickets: list[Ticket]) -> Iterable[str]:
     status = order.status
-    ended = sum(each.status.phase in facts.ENDED for each in tickets)
+    ended = sum(each.status.phase in ENDED_PHASES for each in tickets)
     used = sum(_is_used(each) for each in tickets)
     there = status.desired_replicas if order.spec.daemon_set else len(tickets) - ended
     pairs = {
@@ -81,7 +82,7 @@ def _counts(order: Order, tickets: list[Ticket]) -> Iterable[str]:
 
 
 def _is_used(ticket: Ticket) -> bool:
-    shared = ticket.status.shared_by and ticket.status.phase not in facts.ENDED
+    shared = ticket.status.shared_by and ticket.status.phase not in ENDED_PHASES
     return ticket.status.phase is TicketPhase.CLAIMED or bool(shared)
 
 
@@ -114,7 +115,7 @@ class NodesAreCovered(Invariant):
             live = [
                 ticket
                 for ticket in view.owned(TICKETS, order.metadata.uid)
-                if not facts.is_going(ticket) and ticket.status.phase not in facts.ENDED
+                if not facts.is_going(ticket) and ticket.status.phase not in ENDED_PHASES
             ]
             yield from _coverage(order, live, view)
 

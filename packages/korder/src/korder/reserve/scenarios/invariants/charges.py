@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 
 from korder.api.quota import MAX_DURATION_KEY, ORDERS_KEY, QUOTAS, TICKETS_KEY, Quota, ScopeType
-from korder.api.reserve import ORDER_LABEL, ORDERS, TICKETS, Order, Ticket
+from korder.api.reserve import ENDED_PHASES, ORDER_LABEL, ORDERS, TICKETS, Order, Ticket
 from korder.reserve.scenarios.invariants import facts, usage
 from kubeloop.objects import duration, quantity
 from kubeloop.objects.core import NAMESPACES
@@ -63,7 +63,7 @@ class ChargedFirst(Invariant):
             return
         most = max((limit, *self._allowed.of(quota.metadata.name, change.at)))
         there = sum(
-            each.status.phase not in facts.ENDED
+            each.status.phase not in ENDED_PHASES
             and controller_of(each) is not None
             and usage.means(quota, each, view)
             for each in view.of(TICKETS).all()

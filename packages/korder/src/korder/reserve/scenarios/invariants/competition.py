@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from korder.api.reserve import (
+    ENDED_PHASES,
     HANDOVER_TAINT,
     ORDERS,
     TICKETS,
@@ -350,7 +351,7 @@ class ReturningRoomIsKept(RoomIsKept):
         yield Broken(stated, (lost.ticket, subject_of(change)))
 
     def _awaited(self, ticket: Ticket, since: datetime, view: View) -> bool:
-        if facts.is_going(ticket) or ticket.status.phase in facts.ENDED:
+        if facts.is_going(ticket) or ticket.status.phase in ENDED_PHASES:
             return False
         if view.now - since > A_WHILE + self._late:
             return False

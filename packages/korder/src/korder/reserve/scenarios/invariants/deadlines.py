@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from korder.api.quota import QUOTAS
 from korder.api.reserve import (
+    ENDED_PHASES,
     ORDERS,
     RENEWAL_ANNOTATION,
     SCHEDULED_TIME_ANNOTATION,
@@ -76,7 +77,7 @@ class TicketsGo(Punctual[Ticket]):
     def due(self, obj: Ticket) -> datetime | None:
         life = obj.spec.lifecycle
         since = obj.status.finished_time
-        if obj.status.phase not in facts.ENDED or since is None:
+        if obj.status.phase not in ENDED_PHASES or since is None:
             return None
         if life.cleanup_policy is CleanupPolicy.RETAIN:
             return None
@@ -91,7 +92,7 @@ class TicketsGo(Punctual[Ticket]):
         adrift = controller_of(obj) is not None and (order is None or facts.is_going(order))
         standing = SCHEDULED_TIME_ANNOTATION not in obj.metadata.annotations
         replaced = order is not None and order.spec.daemon_set and standing
-        free = obj.status.phase not in facts.ENDED or change.by == USER or adrift or replaced
+        free = obj.status.phase not in ENDED_PHASES or change.by == USER or adrift or replaced
         return free or ends is None or facts.is_going(ends)
 
 
@@ -107,10 +108,10 @@ class EndsAreDated(Invariant):
 
     def check(self, change: Change, view: View) -> Iterable[Finding]:
         old, new = view.both(TICKETS)
-        if new is None or new.status.phase not in facts.ENDED:
+        if new is None or new.status.phase not in ENDED_PHASES:
             return
         now = new.status.finished_time
-        if old is not None and old.status.phase in facts.ENDED:
+        if old is not None and old.status.phase in ENDED_PHASES:
             was = old.status.finished_time
             if was is not None and was != now:
                 yield Broken(f"its end moved from {was} to {now}", (subject_of(change),))

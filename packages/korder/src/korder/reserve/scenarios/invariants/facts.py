@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from korder.api.reserve import (
     DEFAULT_DURATION,
+    ENDED_PHASES,
     GUARDIAN_LABEL,
     ORDERS,
     SCHEDULING_GATE,
@@ -27,7 +28,6 @@ from pocketkube.simulation.changes import Change, Subject
 
 KORDER = "korder"
 CLAIMED = frozenset({TicketPhase.CLAIMING, TicketPhase.CLAIMED})
-ENDED = frozenset({TicketPhase.EXPIRED, TicketPhase.RELEASED})
 OPEN = frozenset({None, TicketPhase.PENDING, TicketPhase.RESERVED})
 
 
@@ -87,7 +87,7 @@ def guarded(guardian: Pod, view: View) -> Ticket | None:
 
 def holders(ticket: Ticket | None) -> frozenset[str]:
     """The UIDs of the pods that a ticket is given to."""
-    if ticket is None or ticket.status.phase in ENDED:
+    if ticket is None or ticket.status.phase in ENDED_PHASES:
         return frozenset()
     status = ticket.status
     alone = {status.claimed_by.uid} if status.claimed_by and status.phase in CLAIMED else set()

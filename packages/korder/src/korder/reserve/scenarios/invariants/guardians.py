@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from korder.api.reserve import TICKETS, Ticket, TicketPhase
+from korder.api.reserve import ENDED_PHASES, TICKETS, Ticket, TicketPhase
 from korder.reserve.scenarios.invariants import facts
 from korder.reserve.scenarios.invariants.holdings import Holdings
 from kubeloop.objects import core
@@ -112,7 +112,7 @@ class NoStrayGuardians(OfHoldings):
         ticket = facts.guarded(pod, view)
         if ticket is None:
             return "its ticket is gone"
-        if ticket.status.phase in facts.ENDED:
+        if ticket.status.phase in ENDED_PHASES:
             return f"its ticket has {ticket.status.phase}"
         users = [facts.pod_of(uid, view) for uid in facts.holders(ticket)]
         stay = all(map(facts.lives, users))

@@ -7,7 +7,7 @@ Amounts are whole nano units.
 from collections.abc import Iterator, Mapping
 
 from korder.api.quota import ORDERS_KEY, QUOTAS, RESERVED_PREFIX, TICKETS_KEY, Quota, ScopeType
-from korder.api.reserve import ORDERS, TICKETS, Order, Ticket, TicketPhase
+from korder.api.reserve import ENDED_PHASES, ORDERS, TICKETS, Order, Ticket, TicketPhase
 from korder.reserve.scenarios.invariants import facts
 from kubeloop.objects import quantity, resources, selector
 from kubeloop.objects.core import NAMESPACES
@@ -62,7 +62,7 @@ def charge(obj: Order | Ticket) -> Amounts:
     """What an order or a ticket counts for."""
     if isinstance(obj, Order):
         return {ORDERS_KEY: ONE}
-    if obj.status.phase in facts.ENDED:
+    if obj.status.phase in ENDED_PHASES:
         return {}
     held = {} if obj.status.phase is TicketPhase.CLAIMED else facts.left(obj)
     amounts = {f"{RESERVED_PREFIX}{name}": amount.nano for name, amount in held.items()}
