@@ -143,7 +143,7 @@ class Options:
         return_finalizer: Whether pods whose room goes back to their ticket are deleted only behind the barrier, by a finalizer on them.
     """
 
-    guardian_image: str = "registry.k8s.io/pause:3.10"
+    guardian_image: str = guardian.DEFAULT_IMAGE
     pull_secrets: tuple[str, ...] = ()
     allow_system_classes: bool = False
     recreate_stuck_pods: bool = True

@@ -7,12 +7,11 @@ from typing import cast
 import pytest
 
 from korder.reserve.admission.verdicts import (
-    Judgement,
-    Question,
     judge_order,
     judge_pod,
     judge_ticket,
 )
+from korder.reserve.validation import Judgement, Question
 from korder.testing.builders import a_ticket, an_order
 from kubeloop.objects.meta import JSON
 from kubeloop.testing.builders import a_pod

@@ -19,13 +19,7 @@ from tests.reserve.claims.batches import (
 from korder.api.reserve import HANDOVER_TAINT
 from korder.reserve.claims import patches as claim_patches
 from korder.reserve.handovers.handover_state import Member, Return, SchedulerSigns, Settings
-from korder.reserve.handovers.plan import (
-    AWAY_AFTER,
-    JOIN_FOR,
-    RETURN_WITHIN,
-    SILENT_AFTER,
-    UNBOUND_AFTER,
-)
+from korder.reserve.timeouts import TIMEOUTS
 from kubeloop.objects import codec, instant, node_room, patch
 from kubeloop.objects.core import NODES, PODS, Node, Pod
 from kubeloop.objects.meta import JSON
@@ -125,12 +119,22 @@ def test_a_pod_beside_its_guardian_passes_a_barrier_that_was_raised_for_others()
 @pytest.mark.parametrize(
     ("pod", "is_over"),
     [
-        pytest.param(let_go(UNBOUND_AFTER.seconds - 1, said="no volume"), False, id="refused now"),
-        pytest.param(let_go(UNBOUND_AFTER.seconds, said="no volume"), True, id="refused for long"),
-        pytest.param(let_go(SILENT_AFTER.seconds - 1), False, id="its scheduler may be late"),
-        pytest.param(let_go(SILENT_AFTER.seconds), True, id="its scheduler is silent"),
         pytest.param(
-            let_go(UNBOUND_AFTER.seconds).but({"spec": {"schedulerName": "unknown"}}),
+            let_go(TIMEOUTS.unschedulable_pod.seconds - 1, said="no volume"),
+            False,
+            id="refused now",
+        ),
+        pytest.param(
+            let_go(TIMEOUTS.unschedulable_pod.seconds, said="no volume"),
+            True,
+            id="refused for long",
+        ),
+        pytest.param(
+            let_go(TIMEOUTS.silent_scheduler.seconds - 1), False, id="its scheduler may be late"
+        ),
+        pytest.param(let_go(TIMEOUTS.silent_scheduler.seconds), True, id="its scheduler is silent"),
+        pytest.param(
+            let_go(TIMEOUTS.unschedulable_pod.seconds).but({"spec": {"schedulerName": "unknown"}}),
             True,
             id="a scheduler that was never seen",
         ),
@@ -163,7 +167,7 @@ def test_a_guardian_that_cannot_go_is_not_sent_away() -> None:
 
 
 def test_a_barrier_that_stands_for_long_takes_no_new_members_until_it_was_lowered_once() -> None:
-    old = behind(claim_patches.new_token(NOW - JOIN_FOR))
+    old = behind(claim_patches.new_token(NOW - TIMEOUTS.barrier_admission))
     assert steps(WAITS, node=old) == [["lower barrier"]]
 
 
@@ -184,7 +188,7 @@ def test_room_that_a_ticket_takes_back_stands_behind_the_barrier() -> None:
 
 
 def test_a_barrier_does_not_stand_for_ever_for_a_pod_that_does_not_go() -> None:
-    old = behind(claim_patches.new_token(NOW - RETURN_WITHIN))
+    old = behind(claim_patches.new_token(NOW - TIMEOUTS.returning_pod))
     assert steps(node=old, returning=(Return(is_occupied=True),)) == [["lower barrier"]]
 
 
@@ -228,7 +232,9 @@ def test_members_fail_each_for_itself_and_only_those_who_need_it_wait_for_the_ba
         pytest.param(None, (), id="deleted, guardian gone"),
         pytest.param(None, (going(guardian()),), id="deleted, guardian terminates"),
         pytest.param(let_go(1).deleted_at(NOW), (), id="terminates unbound"),
-        pytest.param(let_go(UNBOUND_AFTER.seconds, said="no volume"), (), id="refused"),
+        pytest.param(
+            let_go(TIMEOUTS.unschedulable_pod.seconds, said="no volume"), (), id="refused"
+        ),
     ],
 )
 @pytest.mark.parametrize("node", [BARE, BEHIND], ids=["no barrier", "barrier"])
@@ -264,7 +270,7 @@ def test_a_pod_that_gets_the_room_of_its_guardian_has_its_time_from_when_that_is
 
 def test_a_refusal_of_an_earlier_generation_of_the_pod_does_not_count() -> None:
     def refused(generation: int) -> Builder[Pod]:
-        pod = let_go(UNBOUND_AFTER.seconds, said="no cpu")
+        pod = let_go(TIMEOUTS.unschedulable_pod.seconds, said="no cpu")
         said = {**pod.json["status"]["conditions"][0], "observedGeneration": generation}  # type: ignore[index,call-overload]
         return pod.but({"metadata": {"generation": 3}, "status": {"conditions": [said]}})
 
@@ -294,8 +300,10 @@ def test_a_guardian_that_fits_beside_the_pod_that_terminates_is_placed_without_a
 
 def test_a_barrier_that_only_a_return_keeps_gets_a_new_token_for_new_members() -> None:
     waiting = a_pod("back").requesting(cpu="1").gated_by("korder.dev/guardian").stored("uid-back")
-    occupied = Return(is_occupied=True, waiting=(waiting.build(),), since=NOW - JOIN_FOR)
-    old = behind(claim_patches.new_token(NOW - JOIN_FOR))
+    occupied = Return(
+        is_occupied=True, waiting=(waiting.build(),), since=NOW - TIMEOUTS.barrier_admission
+    )
+    old = behind(claim_patches.new_token(NOW - TIMEOUTS.barrier_admission))
     plan = steps(WAITS, node=old, returning=(occupied,))
     assert plan == [["raise barrier"], ["delete g", "let back through barrier"]]
     moves = member(claiming("u", "api"), gated("api"), going(guardian("h")))
@@ -304,7 +312,7 @@ def test_a_barrier_that_only_a_return_keeps_gets_a_new_token_for_new_members() -
 
 
 def test_a_pod_that_terminates_for_long_keeps_the_barrier_no_longer_whatever_its_token() -> None:
-    occupied = Return(is_occupied=True, since=NOW - RETURN_WITHIN)
+    occupied = Return(is_occupied=True, since=NOW - TIMEOUTS.returning_pod)
     assert steps(node=BARE, returning=(occupied,)) == []
     assert steps(returning=(occupied,)) == [["lower barrier"]]
 
@@ -324,14 +332,14 @@ def test_no_guardian_takes_room_that_another_member_was_promised() -> None:
     [
         pytest.param(None, True, id="no lease"),
         pytest.param(SchedulerSigns(NOW), True, id="renewed"),
-        pytest.param(SchedulerSigns(NOW - AWAY_AFTER), False, id="away"),
+        pytest.param(SchedulerSigns(NOW - TIMEOUTS.scheduler_lease), False, id="away"),
         pytest.param(SchedulerSigns(NOW, NOW - timedelta(seconds=1)), False, id="just back"),
     ],
 )
 def test_time_without_a_scheduler_does_not_count(
     signs: SchedulerSigns | None, is_over: bool
 ) -> None:
-    stuck = member(claiming("t", seconds=-1), let_go(SILENT_AFTER.seconds))
+    stuck = member(claiming("t", seconds=-1), let_go(TIMEOUTS.silent_scheduler.seconds))
     plan = decide(stuck, there=FULL, node=BEHIND, settings=Settings(), signs=signs)
     assert (["t is Pending (NeverBound)"] in stated(plan)) is is_over
 

@@ -14,16 +14,9 @@ from korder.api.reserve import (
     TICKET_REQUEST_ANNOTATION as TICKET_REQUEST,
     StrategyType,
 )
+from korder.reserve.claims.requirements import REQUEST_ANNOTATIONS
 from korder.reserve.orders.template import OUR_PREFIX
 
-REQUESTS = (
-    reserve.REQUIRED_ANNOTATION,
-    reserve.ORDER_ANNOTATION,
-    reserve.ORDER_REQUEST_ANNOTATION,
-    reserve.TICKET_REQUEST_ANNOTATION,
-    reserve.FALLBACK_AFTER_ANNOTATION,
-)
-"""What users write."""
 ANSWERS = (reserve.TICKET_CLAIMED_ANNOTATION, reserve.TICKET_NODE_ANNOTATION)
 """What korder writes."""
 
@@ -63,9 +56,11 @@ _MUST_HAVE_TICKET = (
 
 MUST = Condition("must-have-a-ticket", _MUST_HAVE_TICKET)
 """Pods that may not run without a ticket; a misspelled `required` is taken for one."""
-MAY = Condition("may-have-a-ticket", f"{_carries((*REQUESTS, *ANSWERS))} && !({_MUST_HAVE_TICKET})")
+MAY = Condition(
+    "may-have-a-ticket", f"{_carries((*REQUEST_ANNOTATIONS, *ANSWERS))} && !({_MUST_HAVE_TICKET})"
+)
 """All other pods with words of ours."""
-ASKS = Condition("asks-for-a-ticket", _carries(REQUESTS))
+ASKS = Condition("asks-for-a-ticket", _carries(REQUEST_ANNOTATIONS))
 """Pods with words that only users write."""
 CLAIMS = Condition("claims-by-itself", _carries(ANSWERS))
 """Pods with words that only korder writes."""

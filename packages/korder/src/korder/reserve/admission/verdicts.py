@@ -1,12 +1,10 @@
 """Admission verdicts on pods, orders and tickets, and the report about pods that carry an answer only korder writes."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from korder import cron
 from korder.api.reserve import (
-    DEFAULT_DURATION,
     HANDOVER_TAINT,
     SCHEDULING_GATE,
     TICKET_GROUP_ANNOTATION,
@@ -20,45 +18,11 @@ from korder.api.reserve import (
 from korder.reserve.admission import expressions
 from korder.reserve.claims.requirements import InvalidRequest, request_of
 from korder.reserve.orders import firings as order_firings, template as order_template
-from kubeloop.objects import core, duration, instant, quantity, resources
+from korder.reserve.tickets import deadlines
+from korder.reserve.validation import Judgement, Question, Refusal
+from kubeloop.objects import core, instant, quantity, resources
 from kubeloop.objects.core import PODS, Pod
-from kubeloop.objects.meta import JSON
 from kubeloop.objects.plan import NOTHING, Emit, EventType, Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """What is wrong, and in which field."""
-
-    field: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What is wrong, what is only odd, and whether a pod gets the gate."""
-
-    refusals: tuple[Refusal, ...] = ()
-    warnings: tuple[str, ...] = ()
-    marked: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is written, what was there before, and when.
-
-    Attributes:
-        spec: The spec as it was sent, for fields that must stay as they are.
-        before: The spec that is there; None for a new object.
-        system_classes: Whether guardians may have a priority class of the system.
-        noted: The annotations that are there.
-    """
-
-    now: datetime
-    spec: Mapping[str, JSON]
-    before: Mapping[str, JSON] | None = None
-    system_classes: bool = False
-    noted: Mapping[str, str] = field(default_factory=dict)
 
 
 def judge_pod(pod: Pod) -> Judgement:
@@ -203,14 +167,9 @@ def _advice(order: Order, now: datetime) -> Iterator[str]:
         yield expressions.many(str(spec.replicas))
     if strategy is not None and strategy.type is StrategyType.RECURRING:
         first = cron.parse(strategy.schedule, strategy.time_zone).next_after(now)
-        gap = order_firings.gap_message(strategy, _length(spec.template.spec), first)
+        gap = order_firings.gap_message(strategy, deadlines.hold_length(spec.template.spec), first)
         if gap:
             yield f"spec.template.spec.duration leaves times in which nothing is held: {gap}"
-
-
-def _length(spec: TicketSpec) -> timedelta:
-    said = spec.window.duration if spec.window is not None else spec.duration
-    return duration.parse(said or DEFAULT_DURATION).timedelta
 
 
 YOUNG = timedelta(minutes=1)

@@ -15,10 +15,10 @@ from korder.api.quota import Quota
 from korder.api.reserve import ORDERS, SCHEDULING_GATE, Order, Ticket
 from korder.install_config import JUDGING, WEBHOOK
 from korder.reserve.admission import configs, expressions, verdicts
-from korder.reserve.admission.verdicts import Judgement, Question, Refusal
 from korder.reserve.quotas import delta as quota_delta, status as quota_status
 from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.reserve.quotas.verdict import Shortfall
+from korder.reserve.validation import Judgement, Question, Refusal
 from kubeloop.client.client import Client
 from kubeloop.client.errors import KubeError, NotFound
 from kubeloop.objects import codec

@@ -23,13 +23,12 @@ from korder.reserve.claims.matching import Match
 from korder.reserve.claims.pending_reason import Wait
 from korder.reserve.claims.requirements import InvalidRequest, Request, request_of
 from korder.reserve.handovers import completion
+from korder.reserve.timeouts import TIMEOUTS
 from kubeloop.objects import core, instant
 from kubeloop.objects.core import PODS, Pod, ReportedCondition
 from kubeloop.objects.meta import key_of
 from kubeloop.objects.plan import Emit, EventType, Plan, Step
 
-HAND_OVER_SECONDS = 60.0
-"""How long a hand-over may take before it is undone."""
 CROWDED_SECONDS = 10.0
 """When to look again for a pod that waits for others to leave a node; nobody tells of every pod that goes."""
 REFUSED_SECONDS = 20.0
@@ -76,7 +75,7 @@ class _Round:
 
     def claim(self, match: Match) -> None:
         pod, ticket = match.pod, match.ticket
-        deadline = self.now + timedelta(seconds=HAND_OVER_SECONDS)
+        deadline = self.now + TIMEOUTS.claim
         step = patches.claim(ticket, pod, deadline, self.now)
         note = f"Pod {key_of(pod)} claims the room on node {ticket.status.node_name}"
         self._do(step, Emit(TICKETS, ticket, "Claiming", note, after=step))

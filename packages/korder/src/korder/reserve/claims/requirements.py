@@ -234,7 +234,7 @@ REQUEST_ANNOTATIONS = (
     TICKET_REQUEST_ANNOTATION,
     FALLBACK_AFTER_ANNOTATION,
 )
-"""What is read; whoever has none of them asks for nothing."""
+"""All annotations by which a pod asks for a ticket; a pod with none of them asks for none."""
 
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
 _FORMS = "name:<ticket>, selector:<labels>, group:<group>, or the ticket's bare name"

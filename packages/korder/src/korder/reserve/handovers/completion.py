@@ -21,6 +21,7 @@ from korder.reserve.tickets import (
     status as ticket_status,
 )
 from korder.reserve.tickets.guardian import Place
+from korder.reserve.timeouts import TIMEOUTS
 from kubeloop.objects import node_room
 from kubeloop.objects.core import PODS, Pod, ReportedCondition
 from kubeloop.objects.meta import HasMetadata, controller_of, key_of
@@ -200,10 +201,6 @@ def _reported(pod: Pod, words: str, now: datetime, ending: Plan) -> Plan:
     return Plan(((step,), *ending.stages), ending.emits)
 
 
-BEGIN_BEFORE_END = timedelta(seconds=40)
-"""A hand-over with less time left than this does not begin: the ticket is free again and the pod claims anew."""
-DELETION_PATIENCE = timedelta(seconds=10)
-"""How long after its grace a guardian may linger on a node that does not answer."""
 Members = list[tuple[Member, Pod]]
 
 
@@ -305,10 +302,10 @@ class HandoverSteps:
             going = each.metadata.deletion_timestamp
             if going is None:
                 lane.second.append(ended(each))
-            elif going + DELETION_PATIENCE <= self.scene.now:
+            elif going + TIMEOUTS.guardian_deletion <= self.scene.now:
                 lane.second.append(ended(each, grace_seconds=0))
             else:
-                self.requeue_at.append(going + DELETION_PATIENCE)
+                self.requeue_at.append(going + TIMEOUTS.guardian_deletion)
 
 
 def ended(guardian: Pod, grace_seconds: int | None = None) -> Delete:

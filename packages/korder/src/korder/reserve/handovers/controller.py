@@ -30,6 +30,7 @@ from korder.reserve.handovers.handover_state import (
 )
 from korder.reserve.tickets import guardian, guardian_replacement, plan as ticket_plan
 from korder.reserve.tickets.snapshot import is_leaving
+from korder.reserve.timeouts import TIMEOUTS
 from kubeloop.client.errors import ApiError, NotFound, WebhookFailed
 from kubeloop.objects import codec, core
 from kubeloop.objects.core import LEASES, NODES, PODS, Lease, Node, Pod
@@ -91,8 +92,6 @@ _TRY_AGAIN = timedelta(seconds=1)
 """How long after a webhook did not answer the pod is let go again."""
 _INHERITED_FOR = timedelta(seconds=3)
 """How long a barrier stands at least after this process has first seen it, if another one raised it."""
-_LAST_TRIES = timedelta(seconds=20)
-"""How long before its end a claim ends because a webhook does not answer; until then it is only tried again."""
 
 
 class _Sighting(NamedTuple):
@@ -243,7 +242,10 @@ class HandOvers:
     ) -> Plan | None:
         """What follows when a pod may not be changed or deleted; a webhook that does not answer may answer later."""
         if claim_patches.lets_go(step, pod):
-            if isinstance(error, WebhookFailed) and now + _LAST_TRIES < member.deadline:
+            if (
+                isinstance(error, WebhookFailed)
+                and now + TIMEOUTS.last_retry_before_deadline < member.deadline
+            ):
                 return Plan().requeue(now + _TRY_AGAIN)
             return completion.roll_back_kept(member, pod, error.message, now)
         if isinstance(step, Patch) and pod.spec.node_name:

@@ -10,7 +10,6 @@ from korder.api.reserve import ClaimReason, Ticket
 from korder.reserve.claims import patches as claim_patches
 from korder.reserve.handovers import completion
 from korder.reserve.handovers.completion import (
-    BEGIN_BEFORE_END,
     HandoverSteps,
     Lane,
     Members,
@@ -25,6 +24,7 @@ from korder.reserve.handovers.handover_state import (
     stage_of,
 )
 from korder.reserve.tickets import guardian
+from korder.reserve.timeouts import TIMEOUTS
 from kubeloop.objects import node_room
 from kubeloop.objects.core import Pod
 from kubeloop.objects.plan import Plan, Step
@@ -43,7 +43,9 @@ def plan(scene: Scene) -> Plan:
     for member, _ in by_stage[Stage.LOST]:
         reconcile.end(member, completion.lost(member, scene.now))
     marked = reconcile.welcome(reconcile.in_time(by_stage[Stage.MARKED]))
-    queued = reconcile.welcome(reconcile.in_time(by_stage[Stage.QUEUED], BEGIN_BEFORE_END))
+    queued = reconcile.welcome(
+        reconcile.in_time(by_stage[Stage.QUEUED], TIMEOUTS.begin_before_deadline)
+    )
     busy = reconcile.still_open(by_stage[Stage.OPEN]) + reconcile.unfinished(by_stage[Stage.BOUND])
     if marked:
         reconcile.advance(marked)

@@ -13,7 +13,6 @@ from korder.api.reserve import OPENED_ANNOTATION, ClaimReason
 from korder.reserve.claims import patches as claim_patches
 from korder.reserve.handovers import completion, handover_state, nomination
 from korder.reserve.handovers.completion import (
-    BEGIN_BEFORE_END,
     HandoverSteps,
     Lane,
     Members,
@@ -29,22 +28,12 @@ from korder.reserve.handovers.handover_state import (
     stage_of,
 )
 from korder.reserve.tickets import guardian, snapshot as ticket_snapshot
+from korder.reserve.timeouts import TIMEOUTS
 from kubeloop.objects import core, instant, node_room
 from kubeloop.objects.core import Pod
 from kubeloop.objects.meta import JSON
 from kubeloop.objects.node_room import NodeRoom
 from kubeloop.objects.plan import Plan, Step
-
-UNBOUND_AFTER = timedelta(seconds=5)
-"""How long a pod that has left the slow path's gate may stay unbound if its scheduler refuses it or has never been seen."""
-SILENT_AFTER = timedelta(seconds=30)
-"""The same while a scheduler that has bound the guardian says nothing about the pod: another one may be about to take over."""
-AWAY_AFTER = timedelta(seconds=15)
-"""How long a scheduler may leave its lease as it is before it counts as away."""
-JOIN_FOR = timedelta(seconds=60)
-"""How old a barrier may get with new members; after that they wait until it has been lowered once."""
-RETURN_WITHIN = timedelta(minutes=5)
-"""How long a barrier stands for a pod that terminates, whose room its ticket takes back."""
 
 
 def plan_behind_taint(scene: Scene) -> Plan:
@@ -92,7 +81,9 @@ class _Barrier(HandoverSteps):
         self._watch([each for each in opened if each[0].firm])
         self._return()
         queued = [each for each in gated if each[0].firm]
-        self._begin(self.with_places(self.welcome(self.in_time(queued, BEGIN_BEFORE_END))))
+        self._begin(
+            self.with_places(self.welcome(self.in_time(queued, TIMEOUTS.begin_before_deadline)))
+        )
         return self._guarded().requeue(min(self.requeue_at, default=None))
 
     def end(self, member: Member, ending: Plan) -> None:
@@ -275,7 +266,7 @@ class _Barrier(HandoverSteps):
         """Says whether the barrier stands for this return; it is raised only while the room is in use or has just become free."""
         if not self._standing and not each.is_occupied and not each.is_new:
             return False
-        until = (each.since or claim_patches.raised_at(self._token)) + RETURN_WITHIN
+        until = (each.since or claim_patches.raised_at(self._token)) + TIMEOUTS.returning_pod
         if until > self.scene.now:
             self.requeue_at.append(until)
             return True
@@ -291,7 +282,7 @@ class _Barrier(HandoverSteps):
 
     def _is_worn_out(self) -> bool:
         """Says whether the barrier stands for so long that it serves no new members, until it was lowered once or has a new token."""
-        return claim_patches.raised_at(self._token) + JOIN_FOR <= self.scene.now
+        return claim_patches.raised_at(self._token) + TIMEOUTS.barrier_admission <= self.scene.now
 
     @property
     def _passing(self) -> str:
@@ -330,14 +321,18 @@ class _Barrier(HandoverSteps):
         """When a pod whose room is free leaves the hand-over if it is not bound; time without a scheduler does not count."""
         now, since, signs = self.scene.now, _opened_at(pod), self.scene.signs
         if since is None or not claim_patches.tolerates(pod, self._token):
-            is_over = member.deadline + SILENT_AFTER <= now
-            return member.deadline if is_over else now + UNBOUND_AFTER
+            is_over = member.deadline + TIMEOUTS.silent_scheduler <= now
+            return member.deadline if is_over else now + TIMEOUTS.unschedulable_pod
         is_known = pod.spec.scheduler_name == member.ticket.spec.scheduler_name
-        wait = SILENT_AFTER if is_known and not _is_refused(pod) else UNBOUND_AFTER
-        last = max(member.deadline, since + UNBOUND_AFTER)
+        wait = (
+            TIMEOUTS.silent_scheduler
+            if is_known and not _is_refused(pod)
+            else TIMEOUTS.unschedulable_pod
+        )
+        last = max(member.deadline, since + TIMEOUTS.unschedulable_pod)
         if is_known and signs is not None:
-            if signs.renewed + AWAY_AFTER <= now:
-                return now + UNBOUND_AFTER
+            if signs.renewed + TIMEOUTS.scheduler_lease <= now:
+                return now + TIMEOUTS.unschedulable_pod
             if signs.taken is not None and signs.taken > since:
                 return signs.taken + wait
         return min(since + wait, last)

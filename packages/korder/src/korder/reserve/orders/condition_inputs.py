@@ -18,7 +18,7 @@ from korder.reserve.orders import firings, template
 from korder.reserve.orders.firings import Timetable
 from korder.reserve.orders.pools import Account, Grant
 from korder.reserve.orders.status import Findings
-from korder.reserve.tickets import state as ticket_state
+from korder.reserve.tickets import deadlines, state as ticket_state
 from kubeloop.objects import instant
 from kubeloop.objects.meta import key_of
 from kubeloop.objects.plan import Create, Delete, Emit, EventType, Patch
@@ -149,7 +149,7 @@ def warnings(order: Order, times: Timetable) -> tuple[Emit, ...]:
     ):
         return ()
     stated = firings.gap_message(
-        strategy, firings.hold_length(order.spec.template.spec), times.following
+        strategy, deadlines.hold_length(order.spec.template.spec), times.following
     )
     if not stated:
         return ()

@@ -13,7 +13,6 @@ import msgspec
 
 from korder import cron
 from korder.api.reserve import (
-    DEFAULT_DURATION,
     MOST_WINDOWS,
     ORDERS,
     Order,
@@ -23,7 +22,6 @@ from korder.api.reserve import (
     Strategy,
     StrategyType,
     Ticket,
-    TicketSpec,
 )
 from korder.reserve.tickets import deadlines
 from kubeloop.objects import duration, instant
@@ -103,12 +101,6 @@ def lead_time(strategy: Strategy) -> timedelta:
     return duration.parse(strategy.lead_time or "0s").timedelta
 
 
-def hold_length(spec: TicketSpec) -> timedelta:
-    """How long a ticket made from this is held."""
-    text = spec.window.duration if spec.window is not None else spec.duration
-    return duration.parse(text or DEFAULT_DURATION).timedelta
-
-
 _PUNCTUAL = timedelta(seconds=5)
 """What is acted on so soon is in time whatever the deadline: no timer is exact, and a deadline of zero must not mean never."""
 
@@ -172,7 +164,7 @@ def timetable(order: Order, now: datetime, ends: Sequence[datetime] = ()) -> Tim
 
 def closes(order: Order, firing: datetime) -> datetime:
     """When the window of a firing closes."""
-    return deadlines.shifted(firing, hold_length(order.spec.template.spec))
+    return deadlines.shifted(firing, deadlines.hold_length(order.spec.template.spec))
 
 
 def clock_start(order: Order, times: Timetable, now: datetime) -> datetime | None:
@@ -324,7 +316,7 @@ def _hindrance(
     order: Order, at: datetime, now: datetime, ends: Sequence[datetime]
 ) -> tuple[OrderReason, str] | None:
     """Why nothing is made for a firing; None if nothing speaks against it."""
-    strategy, hold = of(order), hold_length(order.spec.template.spec)
+    strategy, hold = of(order), deadlines.hold_length(order.spec.template.spec)
     if now - at > _deadline(strategy):
         seconds = strategy.starting_deadline_seconds
         stated = f"missed the firing of {instant.render(at)} by more than {seconds} s"

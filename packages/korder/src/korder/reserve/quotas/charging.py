@@ -17,11 +17,11 @@ from korder.api.quota import (
     ScopeType,
 )
 from korder.api.reserve import TICKETS, Order
-from korder.reserve.orders import firings as order_firings
 from korder.reserve.orders.pools import Grant
 from korder.reserve.quotas import ledger, status as quota_status, verdict as quota_verdict
 from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.reserve.quotas.verdict import Labels, Part, Shortfall, Use, Wish, judge
+from korder.reserve.tickets import deadlines
 from kubeloop.objects import codec, quantity, resources
 from kubeloop.objects.meta import JSON, Key, controller_of, key_of
 from kubeloop.objects.plan import NOTHING, Create, Emit, Patch, Plan
@@ -154,7 +154,7 @@ def _read(step: Create) -> _Wanted:
         owner.uid if owner is not None else "",
         ticket.metadata.labels,
         quota_verdict.of_new(ticket.spec),
-        order_firings.hold_length(ticket.spec),
+        deadlines.hold_length(ticket.spec),
     )
 
 

@@ -6,10 +6,11 @@ from datetime import datetime
 from korder.api.quota import Quota
 from korder.api.reserve import ORDER_LABEL, Order, Ticket
 from korder.reserve import names as object_names
-from korder.reserve.orders import assignments, firings as order_firings
+from korder.reserve.orders import assignments
 from korder.reserve.quotas import ledger, verdict as quota_verdict
 from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.reserve.quotas.verdict import Labels, Part, Place, Shortfall, Use, Wish, judge
+from korder.reserve.tickets import deadlines
 from kubeloop.objects import resources
 from kubeloop.objects.core import Node
 
@@ -20,9 +21,7 @@ def refused(
     """What stands in the way of another term."""
     meta, gone = ticket.metadata, (ticket, *going)
     using = ledger.using(quota_cache)
-    part = Part(
-        meta.labels, quota_verdict.of_ticket(ticket), order_firings.hold_length(ticket.spec)
-    )
+    part = Part(meta.labels, quota_verdict.of_ticket(ticket), deadlines.hold_length(ticket.spec))
     return judge(
         quota_cache.applying(meta.namespace, meta.labels),
         lambda quota: _without(using(quota), quota, gone, quota_cache),
@@ -82,12 +81,12 @@ def _of_order(order: Order, name: str, nodes: Collection[Node], now: datetime) -
     labels = {**template.labels, ORDER_LABEL: object_names.legal_label(name)}
     yield Part(order.metadata.labels, quota_verdict.ORDER)
     amounts = resources.scale(quota_verdict.of_new(spec), count)
-    yield Part(labels, amounts, order_firings.hold_length(spec))
+    yield Part(labels, amounts, deadlines.hold_length(spec))
 
 
 def _of_ticket(ticket: Ticket) -> Part:
     spec = ticket.spec
-    return Part(ticket.metadata.labels, quota_verdict.of_new(spec), order_firings.hold_length(spec))
+    return Part(ticket.metadata.labels, quota_verdict.of_new(spec), deadlines.hold_length(spec))
 
 
 def _unless_longer(part: Part, old: Part) -> Part:

@@ -22,11 +22,11 @@ from korder.api.quota import (
     QuotaStatus,
     ScopeType,
 )
-from korder.reserve.admission.verdicts import Judgement, Refusal
 from korder.reserve.quotas import ledger, limits, limits as quota_limits, verdict
 from korder.reserve.quotas.limits import InForce
 from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.reserve.quotas.verdict import Use
+from korder.reserve.validation import Judgement, Refusal
 from kubeloop.objects import codec, conditions, quantity, resources, selector
 from kubeloop.objects.conditions import Condition, Status
 from kubeloop.objects.meta import JSON, key_of

@@ -16,6 +16,7 @@ from korder.api.reserve import (
     CleanupPolicy,
     Ticket,
     TicketPhase,
+    TicketSpec,
 )
 from korder.cron import Schedule
 from kubeloop.objects import duration, instant
@@ -50,7 +51,11 @@ def activation(ticket: Ticket) -> datetime | None:
 
 def length_of(ticket: Ticket) -> timedelta:
     """How long the room is held for somebody to claim it."""
-    spec = ticket.spec
+    return hold_length(ticket.spec)
+
+
+def hold_length(spec: TicketSpec) -> timedelta:
+    """How long a ticket with this spec is held."""
     text = spec.window.duration if spec.window is not None else spec.duration
     return duration.parse(text or DEFAULT_DURATION).timedelta
 

@@ -69,11 +69,15 @@ _CLUSTER_TAINTS = (
 _INHERITED = (ORDER_LABEL, ORDER_UID_LABEL, NODE_LABEL)
 
 
+DEFAULT_IMAGE = "registry.k8s.io/pause:3.10"
+"""What guardians run unless the manager's flags say otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What the manager's flags say about guardians."""
 
-    image: str = "registry.k8s.io/pause:3.10"
+    image: str = DEFAULT_IMAGE
     pull_secrets: tuple[str, ...] = ()
     allow_system_classes: bool = False
     nominate: bool = False
