@@ -35,8 +35,7 @@ from kubeloop.client.errors import Forbidden, NotFound
 from kubeloop.objects.core import EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Pod, is_ready
 from kubeloop.objects.meta import JSON, HasMetadata, Key, Kind
 from kubeloop.runtime.clock import SystemClock
-from kubeloop.testing import builders
-from kubeloop.testing.builders import Builder
+from kubeloop.testing.builders import Builder, PodBuilder, a_pod
 from kubeloop.testing.controlplane import ControlPlane
 from pocketkube.nodes.machines import Machines, Shape
 from pocketkube.testing.nodes import simulated_nodes
@@ -113,19 +112,19 @@ class Stage:
         order = an_order(name, replicas).in_namespace(self.name).but({"spec": wanted})
         return order.but({"spec": {"template": template or {}}})
 
-    def pod(self, name: str, cpu: str = "1", **annotations: str) -> builders.PodBuilder:
+    def pod(self, name: str, cpu: str = "1", **annotations: str) -> PodBuilder:
         """A pod of this stage; annotations are named by what follows `korder.dev/`, with `_` for `-`."""
-        pod = builders.a_pod(name).requesting(cpu=cpu, memory="64Mi").but({"spec": self.place})
+        pod = a_pod(name).requesting(cpu=cpu, memory="64Mi").but({"spec": self.place})
         said = {f"korder.dev/{key.replace('_', '-')}": text for key, text in annotations.items()}
         return pod.but({"metadata": {"namespace": self.name, "annotations": {**said}}})
 
-    def asking(self, name: str, cpu: str = "1", **annotations: str) -> builders.PodBuilder:
+    def asking(self, name: str, cpu: str = "1", **annotations: str) -> PodBuilder:
         """A pod that requires a ticket."""
         return self.pod(name, cpu, **annotations).but(
             {"metadata": {"annotations": {REQUIRED_ANNOTATION: "true"}}}
         )
 
-    def workload(self, kind: Kind[T], pod: builders.PodBuilder, **spec: JSON) -> Builder[T]:
+    def workload(self, kind: Kind[T], pod: PodBuilder, **spec: JSON) -> Builder[T]:
         """A controller, named web, of pods like this one."""
         made = pod.labelled({"app": "web"}).but({"metadata": {"name": None}}).json
         selector: JSON = {} if kind.kind == "Job" else {"matchLabels": {"app": "web"}}

@@ -98,7 +98,7 @@ async def test_missing_crds_an_installation_and_a_manager_that_runs_keeps_its_po
         ) as process:
             await fetch(probes, "/readyz")
             assert await fetch(probes, "/healthz") == "ok\n"
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(100):
                 while "korder_leader 1.0" not in (text := await fetch(metrics, "/metrics")):
                     await asyncio.sleep(0.1)
             assert 'korder_objects{resource="orders.core.korder.dev"} 1.0' in text

@@ -19,6 +19,7 @@ from kubeloop.client.client import Client
 from kubeloop.client.errors import ApiError, Invalid
 from kubeloop.objects.machinery import CUSTOM_RESOURCE_DEFINITIONS
 from kubeloop.objects.meta import JSON, HasMetadata, Key, Kind
+from kubeloop.objects.plan import PatchType
 from kubeloop.testing.controlplane import CommandFailed, ControlPlane
 
 SEEDS = sorted(Path("packages/korder/tests/seeds").glob("*.yaml"))
@@ -51,7 +52,7 @@ async def test_all_crds_are_established_without_warnings(installed: str, client:
             CUSTOM_RESOURCE_DEFINITIONS,
             Key("", name),
             crd,
-            requests.PatchType.APPLY,
+            PatchType.APPLY,
             options=requests.Options(field_manager="korder", dry_run=True, force=True),
         )
         async with await client._sender.transport.send(sent) as answer:

@@ -14,7 +14,7 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import JSON, Key
 from kubeloop.testing.builders import PodBuilder
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.asyncio(loop_scope="module")]
 REFUSED = (
     r"spec\.tolerations:? must not name the key korder\.dev/handover.*allowed is any other key"
 )

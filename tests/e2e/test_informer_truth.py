@@ -122,7 +122,7 @@ async def assert_equal_to_a_fresh_list(
 
     truth = await listed()
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(100):
             while {key_of(obj): obj for obj in informer.reader.all()} != truth:
                 await asyncio.sleep(0.1)
                 truth = await listed()

@@ -57,7 +57,7 @@ async def a_manager(
 
 async def leader_of(client: Client, lease: Key, but: str = "") -> str:
     """Waits for a holder other than `but`."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while True:
             try:
                 holder = (await client.get(LEASES, lease)).spec.holder_identity
@@ -77,7 +77,7 @@ async def progress(client: Client, namespace: str) -> int:
 
 async def more_progress(client: Client, namespace: str) -> None:
     before = await progress(client, namespace)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while await progress(client, namespace) < before + 10:
             await asyncio.sleep(0.05)
 
@@ -197,7 +197,7 @@ async def interrupt(plane: ControlPlane, outage: str, seconds: float) -> None:
 
 async def acquired_again(client: Client, lease: Key, before: datetime | None) -> None:
     """Waits until a new term has begun."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while (await client.get(LEASES, lease)).spec.acquire_time == before:
             await asyncio.sleep(0.05)
 

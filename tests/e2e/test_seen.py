@@ -73,21 +73,21 @@ async def counted(client: Client) -> dict[tuple[str, tuple[str, ...]], float]:
 
 
 async def settled(client: Client, **phases: int) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(100):
         while Counter(str(t.status.phase) for t in (await client.list(TICKETS)).items) != phases:
             await asyncio.sleep(0.2)
 
 
 async def figures_are_true(port: int, client: Client) -> None:
     """Figures come by a watch and so a moment after the objects."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while await scraped(port) != await counted(client):
             await asyncio.sleep(0.2)
 
 
 async def told_once(client: Client, **reasons: int) -> None:
     """Events leave off the critical path; there are as many as transitions, and stay as many."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while True:
             events = (await client.list(EVENTS, "default")).items
             stated = Counter(e.reason for e in events if e.regarding.kind == "Ticket")

@@ -42,7 +42,7 @@ def child(home: Path, *args: str, stdin: str = "", **more: str) -> Done:
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=100,
         check=False,
     )
 

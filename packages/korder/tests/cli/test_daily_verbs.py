@@ -24,7 +24,7 @@ from kubeloop.objects.meta import Key
 from kubeloop.objects.plan import PatchType
 from kubeloop.runtime.clock import SystemClock
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60), pytest.mark.xdist_group("cli")]
+pytestmark = [pytest.mark.enable_socket, pytest.mark.xdist_group("cli")]
 
 Done = subprocess.CompletedProcess[str]
 Korder = Callable[..., Done]

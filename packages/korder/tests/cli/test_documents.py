@@ -10,8 +10,6 @@ from typer.core import TyperGroup, TyperOption
 
 from korder.cli.command import VERBS, command
 
-pytestmark = pytest.mark.timeout(60)  # the first of them imports the whole command
-
 TREE = Path(__file__).parents[4]
 DOCUMENTS = (
     "README.md",

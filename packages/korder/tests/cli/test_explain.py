@@ -11,7 +11,7 @@ from korder.api.reserve import SCHEDULING_GATE
 from korder.testing.builders import a_ticket, an_order
 from kubeloop.testing.builders import Builder, a_pod
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60), pytest.mark.xdist_group("cli")]
+pytestmark = [pytest.mark.enable_socket, pytest.mark.xdist_group("cli")]
 
 Korder = Callable[..., subprocess.CompletedProcess[str]]
 NOWHERE = "kube-node-lease"

@@ -137,7 +137,6 @@ def older(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.enable_socket
-@pytest.mark.timeout(60)
 def test_a_server_without_mutating_policies_gets_webhooks(tmp_path: Path, older: Path) -> None:
     def install(*args: str) -> subprocess.CompletedProcess[str]:
         return typed(tmp_path, "install", "--print", f"--kubeconfig={older}", *args)
@@ -163,7 +162,6 @@ def of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.enable_socket
-@pytest.mark.timeout(120)
 def test_install_change_the_means_of_admission_and_uninstall(of_its_own: Path) -> None:
     def korder(*args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return typed(of_its_own, *args, stdin=stdin)
@@ -210,7 +208,6 @@ def test_install_change_the_means_of_admission_and_uninstall(of_its_own: Path) -
 
 
 @pytest.mark.enable_socket
-@pytest.mark.timeout(120)
 def test_a_namespace_that_was_there_before_stays_with_all_that_is_in_it(of_its_own: Path) -> None:
     assert typed(of_its_own, "apply", "-f", "-", stdin=SOMEBODYS).returncode == 0
     for _ in range(2):
@@ -223,7 +220,6 @@ def test_a_namespace_that_was_there_before_stays_with_all_that_is_in_it(of_its_o
 
 
 @pytest.mark.enable_socket
-@pytest.mark.timeout(120)
 def test_what_managers_keep_goes_though_the_namespace_stays(of_its_own: Path) -> None:
     def korder(*args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return typed(of_its_own, *args, stdin=stdin)
@@ -246,7 +242,6 @@ def test_what_managers_keep_goes_though_the_namespace_stays(of_its_own: Path) ->
 
 
 @pytest.mark.enable_socket
-@pytest.mark.timeout(120)
 def test_uninstall_takes_nothing_away_where_korder_lives_in_another_namespace(
     of_its_own: Path,
 ) -> None:
@@ -267,7 +262,6 @@ def test_uninstall_takes_nothing_away_where_korder_lives_in_another_namespace(
 
 
 @pytest.mark.enable_socket
-@pytest.mark.timeout(120)
 def test_the_service_in_front_of_webhooks_goes_with_them(of_its_own: Path) -> None:
     def install(*args: str) -> subprocess.CompletedProcess[str]:
         return typed(of_its_own, "install", "--image", "example.com/korder:1", *args)

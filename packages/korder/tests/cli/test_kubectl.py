@@ -6,8 +6,6 @@ import subprocess
 
 import pytest
 
-pytestmark = pytest.mark.timeout(60)
-
 Korder = Callable[..., subprocess.CompletedProcess[str]]
 
 

@@ -12,7 +12,7 @@ from tests.cli.conftest import environment, typed
 from korder.testing.up import UpProcess
 from kubeloop.testing.processes import Process
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.enable_socket]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from kubeloop.objects.plan import PatchType
 from kubeloop.runtime.clock import SystemClock
 from kubeloop.testing.builders import Builder
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60), pytest.mark.xdist_group("cli")]
+pytestmark = [pytest.mark.enable_socket, pytest.mark.xdist_group("cli")]
 
 Done = subprocess.CompletedProcess[str]
 Korder = Callable[..., Done]
@@ -104,7 +104,7 @@ async def _until_held(home: Path, key: Key, count: int) -> None:
     kubeconfig = home / ".local" / "share" / "korder" / "kubeconfig"
     transport = connect(load(str(kubeconfig)), SystemClock().now)
     client = Client(transport, rng=random.Random(1))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while (await client.get(ORDERS, key)).status.available_replicas != count:
             await asyncio.sleep(0.05)
     await transport.close()

@@ -10,7 +10,7 @@ import pytest
 from pocketkube.simulation.report import report
 from pocketkube.simulation.report.report import Report
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
+pytestmark = [pytest.mark.slow]
 
 Korder = Callable[..., subprocess.CompletedProcess[str]]
 

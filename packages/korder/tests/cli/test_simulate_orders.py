@@ -9,7 +9,7 @@ import pytest
 
 from pocketkube.simulation.report import report
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
+pytestmark = [pytest.mark.slow]
 
 Korder = Callable[..., subprocess.CompletedProcess[str]]
 

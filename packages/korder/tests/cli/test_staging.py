@@ -6,6 +6,7 @@ import yaml
 from korder.cli.documents import Document
 from korder.cli.simulate import script as scripts
 from kubeloop.objects.meta import JSON
+from pocketkube.nodes.lifetimes import RUNS_FOR
 from pocketkube.nodes.machines import Shape
 from pocketkube.simulation.report.workload_rows import Name
 from pocketkube.simulation.script import AddNode, Apply, Delete, Step
@@ -26,7 +27,7 @@ def runs_for(body: JSON) -> object:
     assert isinstance(body, dict)
     meta = body.get("metadata")
     annotations = meta.get("annotations") if isinstance(meta, dict) else None
-    return annotations.get(scripts.RUNS_FOR) if isinstance(annotations, dict) else None
+    return annotations.get(RUNS_FOR) if isinstance(annotations, dict) else None
 
 
 @pytest.mark.parametrize(

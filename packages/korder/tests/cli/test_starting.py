@@ -12,7 +12,7 @@ import pytest
 
 from korder.testing.up import UpProcess
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.enable_socket]
 
 Korder = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -103,7 +103,7 @@ def test_ctrl_c_during_the_start_ends_it_quietly_and_the_next_start_works(folder
     with subprocess.Popen(command, stdout=PIPE, stderr=STDOUT, text=True) as starting:  # noqa: S603
         asyncio.run(appears(folder / "state.db"))
         starting.send_signal(signal.SIGINT)
-        said, _ = starting.communicate(timeout=30)
+        said, _ = starting.communicate(timeout=100)
     assert (starting.returncode, said) == (130, "")
     up = UpProcess(folder, "--nodes", "1")
     asyncio.run(up.start())
@@ -112,6 +112,6 @@ def test_ctrl_c_during_the_start_ends_it_quietly_and_the_next_start_works(folder
 
 async def appears(file: Path) -> None:
     """Waits until there is such a file: the start is under way."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while not file.exists():  # noqa: ASYNC240  a look, nothing is read
             await asyncio.sleep(0.005)

@@ -29,7 +29,7 @@ from kubeloop.runtime.clock import SystemClock
 from kubeloop.testing.builders import Builder
 from kubeloop.testing.memory import MemoryServer
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60), pytest.mark.xdist_group("cli")]
+pytestmark = [pytest.mark.enable_socket, pytest.mark.xdist_group("cli")]
 
 Done = subprocess.CompletedProcess[str]
 Korder = Callable[..., Done]

@@ -11,7 +11,7 @@ import pytest
 from korder.cli.command import VERBS
 from kubeloop.net.ports import free_ports
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.enable_socket]
 
 Korder = Callable[..., subprocess.CompletedProcess[str]]
 

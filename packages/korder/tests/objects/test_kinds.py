@@ -4,6 +4,7 @@ from enum import Enum, StrEnum
 from fractions import Fraction
 from pathlib import Path
 import re
+from typing import Any
 
 import msgspec
 import pytest
@@ -170,7 +171,7 @@ def test_a_kind_is_found_where_the_seeds_say(kind, api_version: str, plural: str
     assert (kind.api_version, kind.plural) == (api_version, plural)
 
 
-def spec_of(text: str, model: type) -> object:
+def spec_of(text: str, model: type) -> Any:
     return codec.convert(read(text), model)
 
 

@@ -16,8 +16,6 @@ from pocketkube.simulation.changes import Change
 from pocketkube.simulation.script import AddNode, Step
 from pocketkube.simulation.world import Broken, Setup
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture(autouse=True)
 def logs_as_they_were() -> Iterator[None]:

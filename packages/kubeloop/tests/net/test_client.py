@@ -1,7 +1,7 @@
 """The transport over aiohttp, against small servers on loopback that behave, and some that do not."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 import contextlib
 import gzip
 from itertools import count
@@ -170,7 +170,7 @@ async def test_the_pool_does_not_limit_what_is_in_flight() -> None:
         async with await sender.send(Request("GET", "/")) as response:
             return response.status
 
-    async with serving(wait_for_all) as url, transport(url) as sender, asyncio.timeout(8):
+    async with serving(wait_for_all) as url, transport(url) as sender, asyncio.timeout(60):
         answers = await asyncio.gather(*(call(sender) for _ in range(150)))
     assert answers == [200] * 150
 
@@ -210,8 +210,9 @@ async def test_closing_a_stream_before_its_end_drops_the_connection() -> None:
         async with await sender.send(Request("GET", "/")) as response:
             chunks = response.chunks()
             assert await anext(chunks) == b"first"
+            assert isinstance(chunks, AsyncGenerator)
             await chunks.aclose()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await dropped.wait()
 
 

@@ -13,6 +13,7 @@ from aiohttp import web
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID
 import pytest
 
 from kubeloop.net import certificates, tls
@@ -51,9 +52,7 @@ def client_pair(authority: Pair) -> Pair:
         .serial_number(x509.random_serial_number())
         .not_valid_before(ALWAYS.start)
         .not_valid_after(ALWAYS.end)
-        .add_extension(
-            x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
-        )
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         .sign(serialization.load_pem_private_key(authority.key, None), hashes.SHA256())
     )
     return Pair(

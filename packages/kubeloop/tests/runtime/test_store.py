@@ -234,4 +234,4 @@ class StoreAgainstServer(RuleBasedStateMachine):
         assert {key_of(obj): obj for obj in self.store.reader.all()} == expected
 
 
-TestStoreAgainstServer = pytest.mark.timeout(60)(StoreAgainstServer.TestCase)
+TestStoreAgainstServer = StoreAgainstServer.TestCase

@@ -4,8 +4,6 @@ from pathlib import Path
 import subprocess
 import sys
 
-import pytest
-
 SUITE = """
 import asyncio
 
@@ -25,7 +23,6 @@ async def test_a_day_passes_at_once(clock):
 """
 
 
-@pytest.mark.timeout(60)
 def test_a_leaked_task_fails_its_test_and_is_named(tmp_path: Path) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE)
     run = subprocess.run(  # noqa: S603

@@ -14,7 +14,7 @@ from kubeloop.objects.workloads import REPLICA_SETS
 from kubeloop.runtime.clock import Clock
 from kubeloop.testing.controlplane import ControlPlane
 from pocketkube.controllers import disruption
-from pocketkube.objects.policy import POD_DISRUPTION_BUDGETS
+from pocketkube.objects.policy import POD_DISRUPTION_BUDGETS, PodDisruptionBudgetStatus
 
 SPECS: dict[str, dict[str, Any]] = {
     "at-least-two": {"minAvailable": 2},
@@ -64,7 +64,7 @@ async def test_budgets_are_counted_alike(
     owner = await client.get(REPLICA_SETS, Key(namespace, "web"))
     scales = {owner.metadata.uid: owner.spec.replicas}
     for budget in (await client.list(POD_DISRUPTION_BUDGETS, namespace)).items:
-        fresh = msgspec.structs.replace(budget, status=disruption.PodDisruptionBudgetStatus())
+        fresh = msgspec.structs.replace(budget, status=PodDisruptionBudgetStatus())
         ours = disruption.status_of(fresh, pods, {}, scales, clock.now())
         theirs = budget.status
         (mine,), (seen,) = ours.conditions, theirs.conditions

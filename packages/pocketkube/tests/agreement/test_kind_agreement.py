@@ -148,7 +148,6 @@ async def in_lanes(work: list[Callable[[], Awaitable[str]]]) -> list[str]:
     return [each for each in found if each]
 
 
-@pytest.mark.timeout(120)
 async def test_new_objects_get_the_same_verdict(real: Real) -> None:
     wrong = []
     for index, (label, name, sent) in enumerate(CREATES):
@@ -162,7 +161,6 @@ async def test_new_objects_get_the_same_verdict(real: Real) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.timeout(60)
 async def test_changed_objects_get_the_same_verdict(real: Real) -> None:
     wrong = []
     for index, (label, name, first, second) in enumerate(UPDATES):
@@ -212,7 +210,6 @@ async def rows_that_differ(real: Real, resource: Resource) -> list[str]:
     return wrong
 
 
-@pytest.mark.timeout(120)
 async def test_tables_show_the_same(real: Real) -> None:
     resources = {}
     for index, (name, sent) in enumerate(SHOWN):

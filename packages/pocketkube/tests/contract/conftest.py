@@ -61,7 +61,7 @@ def ours() -> Iterator[EmbeddedServer]:
 @pytest.fixture(
     params=[
         "embedded",
-        pytest.param("real", marks=[pytest.mark.e2e, pytest.mark.timeout(60)]),
+        pytest.param("real", marks=[pytest.mark.e2e]),
     ]
 )
 def where(request: pytest.FixtureRequest) -> ControlPlane | EmbeddedServer:

@@ -6,12 +6,9 @@ from pathlib import Path
 import subprocess
 import sys
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.timeout(60)
 def test_two_servers_with_one_seed_answer_alike() -> None:
     children = [
         subprocess.Popen(  # noqa: S603  this very interpreter

@@ -106,7 +106,6 @@ async def bombard(server: EmbeddedServer, seed: int, count: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("seed", range(10))
 async def test_no_request_is_the_servers_fault(server: EmbeddedServer, seed: int) -> None:
     await bombard(server, seed, 1000)
@@ -121,7 +120,6 @@ async def test_no_request_is_the_servers_fault_many_times(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 async def test_a_thousand_wrong_requests_leave_nothing_behind(server: EmbeddedServer) -> None:
     transport = server.transport()
     headers = {"Authorization": f"Bearer {server.admin_token}", "Content-Type": "application/json"}

@@ -13,7 +13,7 @@ from kubeloop.runtime.clock import Clock
 from pocketkube.apiserver.storage import Create, Draft, Key, Storage, Update
 from pocketkube.testing.apiserver import EmbeddedServer, embedded_server
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.enable_socket]
 
 HOST = "127.0.0.1"
 KEY = Key("configmaps", "default", "big")

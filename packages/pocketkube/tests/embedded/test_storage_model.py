@@ -126,7 +126,7 @@ class StorageMachine(RuleBasedStateMachine):
             if looked and there is not None and verb is Create:
                 verb = Update
             expected = there.version if there is not None and looked else 0
-            writes.append(Create(key, draft) if verb is Create else verb(key, draft, expected))
+            writes.append(Create(key, draft) if verb is Create else verb(key, draft, expected))  # type: ignore[call-arg]
             refusal = refusal or self.refusal(verb, there, expected)
             version = self.version + len(writes)
             was = Was(version, draft.at(version))

@@ -1,6 +1,7 @@
 """A history written by hand: objects that come, change and go, as the server would commit them."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Self
 
 from kubeloop.objects import codec, core, meta, workloads
 from kubeloop.objects.meta import JSON, HasMetadata, Kind
@@ -39,7 +40,7 @@ class History:
         self._there: dict[tuple[str, str, str], dict[str, JSON]] = {}
         self._version = 0
 
-    def after(self, seconds: float) -> "History":
+    def after(self, seconds: float) -> Self:
         self.now += seconds
         return self
 

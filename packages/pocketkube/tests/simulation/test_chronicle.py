@@ -333,7 +333,6 @@ def test_the_json_form_can_be_read_again() -> None:
     assert report.decode(report.encode(reported)) == reported
 
 
-@pytest.mark.timeout(60)
 def test_memory_and_result_stay_small_however_many_workloads_come_and_go() -> None:
     history = History(seconds=86_400)
     for number in range(1500):

@@ -1,7 +1,5 @@
 """A script is played to its end, whatever it asks for."""
 
-import pytest
-
 from pocketkube.simulation.changes import Change
 from pocketkube.simulation.script import (
     Action,
@@ -17,7 +15,6 @@ from pocketkube.simulation.workloads import objects
 from pocketkube.simulation.workloads.objects import Pods
 from pocketkube.simulation.world import Setup, simulate
 
-pytestmark = pytest.mark.timeout(60)
 SMALL = Pods(cpu=100, memory=16, grace=1)
 
 

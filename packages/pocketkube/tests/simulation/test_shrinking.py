@@ -13,7 +13,6 @@ from pocketkube.simulation.workloads import objects
 from pocketkube.simulation.workloads.objects import Pods
 from pocketkube.simulation.world import Broken, CrashPoint, Setup, simulate
 
-pytestmark = pytest.mark.timeout(120)
 SMALL = Pods(cpu=100, memory=16, grace=1)
 
 

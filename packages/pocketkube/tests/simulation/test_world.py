@@ -31,7 +31,7 @@ BOOKMARK = 250
 """Bytes; what is longer tells of an object."""
 LINE = re.compile(r"\d+\.\d{6} (?P<who>\S+) (?P<sign>[>=<~!]) (?P<what>.*)")
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow]
 
 
 def order(name: str = "order-1", **data: str) -> Apply:

@@ -10,7 +10,8 @@ from korder.api.reserve import HANDOVER_TAINT, ORDERS, TICKETS, Order
 from korder.install import objects
 from korder.install.objects import Admission
 from korder.install_config import Site
-from korder.reserve.admission.verdicts import Question, judge_order, judge_pod
+from korder.reserve.admission.verdicts import judge_order, judge_pod
+from korder.reserve.validation import Question
 from korder.testing.builders import a_ticket, an_order
 from kubeloop.client import rest_mapper
 from kubeloop.client.errors import ApiError, Forbidden, Invalid

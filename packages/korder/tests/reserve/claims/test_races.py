@@ -36,7 +36,6 @@ async def fill(cluster: Scene, nodes: int) -> None:
                 group.create_task(hold(cluster, f"t{node}-{number}", f"node-{node}"))
 
 
-@pytest.mark.timeout(60)
 async def test_fifty_pods_share_twenty_tickets_on_full_nodes_and_no_intruder_gets_between(
     clock: Clock,
 ) -> None:

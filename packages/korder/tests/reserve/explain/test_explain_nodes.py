@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from korder.api.reserve import HANDOVER_TAINT
+from korder.api.reserve import HANDOVER_TAINT, Ticket
 from korder.reserve.claims import patches as claim_patches
 from korder.reserve.explain import cluster_scoped
 from korder.reserve.explain.cluster_scoped import NodeQuestion
@@ -16,7 +16,7 @@ BEHIND = a_node("n").tainted(
 )
 
 
-def on_node(name: str, phase: str, **status: JSON) -> cluster_scoped.Ticket:
+def on_node(name: str, phase: str, **status: JSON) -> Ticket:
     said: JSON = {"status": {"phase": phase, "nodeName": "n", **status}}
     return a_ticket(name).but(said).build()
 

@@ -139,7 +139,6 @@ def undisturbed() -> tuple[Mapping[str, int], tuple[object, ...]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "place",
     [

@@ -2,7 +2,6 @@
 
 import asyncio
 
-import pytest
 from tests.reserve.scene import scene
 
 from korder.api.reserve import ORDERS, TICKETS
@@ -11,7 +10,6 @@ from korder.testing.builders import an_order
 from kubeloop.runtime.clock import Clock
 
 
-@pytest.mark.timeout(60)
 async def test_the_status_of_a_large_order_counts_its_tickets_while_they_are_made(
     clock: Clock,
 ) -> None:

@@ -28,8 +28,6 @@ from kubeloop.objects.meta import JSON
 from kubeloop.runtime.clock import Clock
 from kubeloop.testing.builders import Builder, a_pod
 
-pytestmark = pytest.mark.timeout(60)
-
 PARTS = (Orders, Tickets)
 PERIOD = 300.0
 """Seconds between two firings; a term is as long."""

@@ -143,7 +143,8 @@ def charged_within_limits(old: Quota, new: Quota) -> None:
     }
     for where, key in added:
         parts = [each for each in new.status.allocation if each.name == where]
-        for used, hard in ((e.used, e.hard) for e in (new.status, *parts)):
+        limits = [(new.status.used, new.status.hard), *((part.used, part.hard) for part in parts)]
+        for used, hard in limits:
             there = quantity.parse(used.get(key, 0))
             assert key not in hard or there <= quantity.parse(hard[key]), f"{key} {there} of {hard}"
 

@@ -136,7 +136,6 @@ def _play_many() -> None:
         World(seed).play(250)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.usefixtures("_left_out")
 def test_rivals_find_every_rule_that_is_left_out() -> None:
     with pytest.raises(AssertionError, match=r" of \d"):

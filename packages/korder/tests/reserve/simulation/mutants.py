@@ -15,6 +15,7 @@ import pytest
 
 from korder.api.quota import QUOTAS, Quota, QuotaSpec
 from korder.api.reserve import HANDOVER_TAINT, TICKETS, Order, Ticket
+from korder.reserve import indexes
 from korder.reserve.handovers import plan as handover_plan
 from korder.reserve.handovers.completion import HandoverSteps, Members
 from korder.reserve.handovers.controller import HandOvers
@@ -30,7 +31,7 @@ from korder.reserve.quotas import (
 from korder.reserve.quotas.limits import InForce, Limits
 from korder.reserve.quotas.quota_cache import Item, QuotaCache
 from korder.reserve.tickets import guardian, plan as ticket_plan, reserve_phase
-from korder.reserve.tickets.controller import Tickets, _references
+from korder.reserve.tickets.controller import Tickets
 from korder.reserve.tickets.snapshot import Snapshot
 from kubeloop.objects import quantity
 from kubeloop.objects.core import NODES, PODS, Pod, Toleration
@@ -77,7 +78,7 @@ def claims_without_precondition(patch: pytest.MonkeyPatch) -> None:
 
 def knows_pods_by_name(patch: pytest.MonkeyPatch) -> None:
     def member(self: HandOvers, ticket: Ticket) -> Member:
-        guardians = tuple(self._pods.reader.where("handovers.ticket", ticket.metadata.uid))
+        guardians = tuple(self._pods.reader.where(indexes.PODS_BY_TICKET, ticket.metadata.uid))
         by = ticket.status.claimed_by
         pod = self._pods.reader.get(Key(by.namespace, by.name)) if by is not None else None
         return Member(ticket, pod, guardians)
@@ -85,7 +86,7 @@ def knows_pods_by_name(patch: pytest.MonkeyPatch) -> None:
     async def users(self: Tickets, ticket: Ticket) -> dict[str, Pod]:
         found = (
             (ref.uid, self._pods.reader.get(Key(ref.namespace, ref.name)))
-            for ref in _references(ticket)
+            for ref in indexes.users_of(ticket)
         )
         return {uid: pod for uid, pod in found if pod is not None}
 
@@ -246,7 +247,7 @@ def misses_pods_that_vanish_while_it_is_down(patch: pytest.MonkeyPatch) -> None:
         found = await honest(self, ticket)
         known = seen.setdefault(self, set())
         known.update(found)
-        for reference in _references(ticket):
+        for reference in indexes.users_of(ticket):
             if reference.uid not in known:
                 found[reference.uid] = Pod(metadata=ObjectMeta(uid=reference.uid))
         return found

@@ -32,7 +32,7 @@ EMPTY: dict[str, JSON] = {
 POOL: dict[str, JSON] = {"strategy": {"type": "Recurring", "schedule": "0 */3 * * *"}}
 
 
-class History(BaseHistory):  # type: ignore[misc, valid-type]  the class of a file that is no module
+class History(BaseHistory):  # type: ignore[misc, valid-type]
     """A history of the order `batch`."""
 
     extensions = (REPORT,)

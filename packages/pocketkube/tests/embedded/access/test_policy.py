@@ -9,7 +9,7 @@ from pocketkube.apiserver.access.action import Action
 from pocketkube.apiserver.access.user import User
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.access.conftest import World
 
 CONTROLLER = User("system:serviceaccount:kube-system:job-controller")
 

@@ -11,7 +11,7 @@ from pocketkube.apiserver.access.user import User
 from pocketkube.apiserver.refusal import Refused
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.access.conftest import World
 
 Object = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 from pocketkube.apiserver.refusal import Refused
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.access.conftest import World
 
 Object = dict[str, Any]
 

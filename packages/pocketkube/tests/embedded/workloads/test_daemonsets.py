@@ -13,7 +13,7 @@ from kubeloop.testing.builders import NodeBuilder, a_node, a_pod
 from pocketkube.controllers import daemonsets, pod_control
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.workloads.conftest import World
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

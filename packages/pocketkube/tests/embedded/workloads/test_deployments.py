@@ -11,7 +11,7 @@ from kubeloop.objects.workloads import DEPLOYMENTS, REPLICA_SETS
 from pocketkube.controllers import deployments, pod_control, rollout
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.workloads.conftest import World
 
 
 def is_done(world: "World") -> bool:

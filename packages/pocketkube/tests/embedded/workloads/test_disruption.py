@@ -11,7 +11,7 @@ from kubeloop.objects.workloads import DEPLOYMENTS, REPLICA_SETS
 from pocketkube.objects.policy import POD_DISRUPTION_BUDGETS, PodDisruptionBudgetStatus
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.workloads.conftest import World
 
 SELECTOR: JSON = {"matchLabels": {"app": "web"}}
 

@@ -12,7 +12,7 @@ from kubeloop.objects.core import CONFIG_MAPS, NAMESPACES, NODES, SERVICE_ACCOUN
 from kubeloop.objects.meta import JSON
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.workloads.conftest import World
 
 
 def a_map(world: "World", name: str, *owners: ConfigMap, block: bool = True) -> ConfigMap:

@@ -12,7 +12,7 @@ from kubeloop.objects.workloads import JOBS
 from pocketkube.controllers import job_status
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.workloads.conftest import World
 
 
 def running(world: "World") -> list[Pod]:

@@ -10,7 +10,7 @@ from kubeloop.objects.meta import JSON
 from pocketkube.objects.provisions import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.workloads.conftest import World
 
 CONTAINERS: JSON = [{"name": "c"}]
 GOES = "2026-01-01T00:00:00Z"

@@ -9,7 +9,7 @@ from kubeloop.objects.meta import JSON, Kind, Object
 from pocketkube.objects.provisions import SERVICES
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.workloads.conftest import World
 
 WIDGETS: Kind[Object] = Kind("example.com", "v1", "Widget", "widgets", Object)
 CPU: JSON = {"name": "c", "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "1"}}}

@@ -15,7 +15,7 @@ from kubeloop.testing.builders import PodBuilder, a_pod
 from pocketkube.controllers import replicasets
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.workloads.conftest import World
 
 
 def made(world: "World") -> Counter[str]:

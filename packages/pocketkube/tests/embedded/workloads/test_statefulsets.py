@@ -10,7 +10,7 @@ from kubeloop.objects.workloads import STATEFUL_SETS
 from pocketkube.controllers import pod_control
 
 if TYPE_CHECKING:
-    from conftest import World
+    from tests.embedded.workloads.conftest import World
 
 
 def names(world: "World") -> list[str]:

@@ -10,7 +10,7 @@ from kubeloop.objects.core import LEASES, NAMESPACES
 from kubeloop.objects.meta import JSON
 from kubeloop.objects.workloads import DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
 from kubeloop.testing.builders import Builder, PodBuilder, a_pod
-from pocketkube.simulation.auditing.invariant import Invariant, Tolerance
+from pocketkube.simulation.auditing.invariant import Tolerance
 from pocketkube.simulation.invariants.headcount import NoneTooMany
 from pocketkube.simulation.invariants.jobs import CountedOnce, DeadlineKept, ExpiryKept
 from pocketkube.simulation.invariants.leases import OneHolder
@@ -382,7 +382,9 @@ def test_a_finished_job_lives_as_long_as_it_shall(seconds: float, wrong: list[st
 
 
 @pytest.mark.parametrize("made", [DeadlineKept, ExpiryKept])
-def test_a_run_with_faults_says_how_late_and_how_wrong_it_may_be(made: type[Invariant]) -> None:
+def test_a_run_with_faults_says_how_late_and_how_wrong_it_may_be(
+    made: type[DeadlineKept | ExpiryKept],
+) -> None:
     tolerance = Tolerance(late=timedelta(seconds=30), skew=timedelta(seconds=5))
     story = Story(made(tolerance))
     story.tell(RUNNING, DONE.but({"metadata": {"name": "done", "uid": "done"}}))
