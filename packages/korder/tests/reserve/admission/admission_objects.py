@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+import random
 
 from prometheus_client import CollectorRegistry
 
@@ -30,6 +31,7 @@ from kubeloop.schema import crd
 from pocketkube.apiserver.admission.webhooks import Endpoint
 from pocketkube.testing.apiserver import EmbeddedServer, embedded_server
 
+_RBAC = "rbac.authorization.k8s.io"
 URL = "https://manager.test:9443"
 
 
@@ -71,6 +73,27 @@ class AdmissionForms:
     server: EmbeddedServer
     client: Client
     manager: Manager
+
+    async def tenant(self) -> Client:
+        """A user who may do everything with pods, and nothing else."""
+        rule: JSON = {"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]}
+        role: JSON = {"metadata": {"name": "pods"}, "rules": [rule]}
+        binding: JSON = {
+            "metadata": {"name": "pods"},
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "pods"},
+            "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": "tenant"}],
+        }
+        await _apply(
+            self.client,
+            {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", **role},
+            {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRoleBinding", **binding},
+        )
+        headers = {
+            "Authorization": f"Bearer {self.server.admin_token}",
+            "Impersonate-User": "tenant",
+        }
+        transport = InProcessTransport(self.server.api.handle, headers)
+        return Client(transport, rng=random.Random(2))
 
 
 @asynccontextmanager

@@ -98,7 +98,11 @@ def webhooks(place: Site) -> tuple[dict[str, JSON], ...]:
     of_quotas = _rule(GROUP, VERSION, ("CREATE", "UPDATE"), ("quotas",), "Cluster")
     required = [expressions.not_by(place.manager_user), expressions.MUST]
     preferred = [expressions.not_by(place.manager_user), expressions.MAY]
-    passing = [expressions.not_handed_over_by(place.manager_user), expressions.PASSES]
+    passing = [
+        expressions.not_handed_over_by(place.manager_user),
+        expressions.PASSES,
+        expressions.NO_MANAGER,
+    ]
     ours = [expressions.not_by(place.manager_user), expressions.CHANGES]
     return (
         _configuration(
@@ -218,6 +222,7 @@ def policies(place: Site) -> tuple[dict[str, JSON], ...]:
                 _TOLERATIONS,
                 conditions.not_handed_over_by(place.manager_user),
                 conditions.PASSES,
+                conditions.NO_MANAGER,
             ),
             expressions.OF_TOLERATIONS,
         ),

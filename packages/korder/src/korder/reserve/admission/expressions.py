@@ -92,6 +92,14 @@ PASSES = Condition(
 """Pods that are given a toleration of the hand-over taint by name; those that have it keep it, because servers take no toleration away."""
 
 
+NO_MANAGER = Condition(
+    "not-by-one-who-may-act-as-the-manager",
+    f"!authorizer.group('{reserve.GROUP}').resource('tickets').subresource('status')"
+    ".namespace(request.namespace).check('update').allowed()",
+)
+"""Writes of users who may not write the status of tickets: a manager that a person runs hands over under that person's name."""
+
+
 def not_handed_over_by(user: str) -> Condition:
     """Everything but what this user makes for an owner or changes, as the manager does in a hand-over."""
     made = "(request.operation == 'CREATE' && !has(object.metadata.ownerReferences))"

@@ -57,8 +57,8 @@ async def check(client: Client) -> None:
     own = asked.status.user_info.username
     if own and own not in known:
         log.warning(
-            "admission judges what this manager writes: where its own charges fill a quota, its tickets are refused,"
-            " and on full nodes its hand-overs; run it as the user that admission knows, or install again with --manager-user and its own",
+            "admission judges what this manager writes: where its own charges fill a quota, its tickets are refused;"
+            " run it as the user that admission knows, or install again with --manager-user and its own",
             user=own,
             known=", ".join(sorted(known)),
         )
