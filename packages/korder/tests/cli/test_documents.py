@@ -1,5 +1,6 @@
 """What the documents tell people to type can be typed: every verb, flag and target in them is there."""
 
+import importlib
 from pathlib import Path
 import re
 import shlex
@@ -15,8 +16,13 @@ DOCUMENTS = (
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "ROADMAP.md",
+    "SECURITY.md",
+    "docs/benchmarks.md",
     "docs/concepts.md",
+    "docs/embedded-differences.md",
     "docs/embedded.md",
+    "docs/glossary.md",
     "docs/reference.md",
     "docs/simulation.md",
     "docs/tasks.md",
@@ -77,3 +83,30 @@ def test_the_table_of_flags_of_simulate_is_that_of_the_command() -> None:
     ]
     assert {option.opts[0] for option in options} <= stated
     assert stated <= {option.opts[0] for option in options}
+
+
+_PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_IMPORT = re.compile(r"^from ([a-z_.]+) import (.+)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    sorted(
+        {
+            found
+            for block in _PYTHON.findall((TREE / "docs/testing.md").read_text())
+            for found in _IMPORT.findall(block)
+        }
+    ),
+)
+def test_what_the_examples_import_is_there(module: str, names: str) -> None:
+    there = importlib.import_module(module)
+    for name in names.split(", "):
+        assert hasattr(there, name) or importlib.import_module(f"{module}.{name}")
+
+
+def test_paths_in_the_documents_exist() -> None:
+    """Paths that begin at the root of the tree; a pattern in a path is left out."""
+    pattern = re.compile(r"`((?:packages|tests|bench|docs|hack|examples|manifests)/[\w./-]+)`")
+    named = {path for name in DOCUMENTS for path in pattern.findall((TREE / name).read_text())}
+    assert sorted(path for path in named if not (TREE / path).exists()) == []
