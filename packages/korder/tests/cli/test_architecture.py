@@ -44,3 +44,14 @@ def test_the_table_has_at_least_20_rows_and_each_names_a_path() -> None:
 def test_every_relative_link_leads_to_a_file(page: Path) -> None:
     targets = _LINK.findall(page.read_text())
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("record", sorted(TREE.glob("docs/decisions/0*.md")), ids=lambda p: p.stem)
+def test_every_decision_has_a_status_and_a_date_and_is_listed(record: Path) -> None:
+    title, _, text = record.read_text().partition("\n\n")
+    status, date = text.splitlines()[:2]
+    assert re.match(r"Status: (accepted|superseded by \[\d{4}\])", status)
+    assert re.fullmatch(r"Date: \d{4}-\d\d-\d\d", date)
+    number, name = title.removeprefix("# ").split(" ", 1)
+    listed = (record.parent / "README.md").read_text()
+    assert f"| [{number}]({record.name}) | {name} |" in listed
