@@ -16,7 +16,7 @@ import pytest
 from tests.agreement.arrivals.chance import fair_histories
 from tests.agreement.arrivals.feeding import Feeder, Rest, prepare
 from tests.agreement.arrivals.histories import History
-from tests.agreement.arrivals.lookout import a_lookout
+from tests.agreement.arrivals.observer import an_observer
 
 from kubeloop.client.client import Client
 from kubeloop.client.connect import open_client
@@ -57,9 +57,9 @@ async def fed(client: Client, clock: Clock, histories: Iterable[History]) -> lis
     await prepare(client)
     async with (
         simulated_nodes(client, {}, clock=clock) as machines,
-        a_lookout(client, clock) as lookout,
+        an_observer(client, clock) as observer,
     ):
-        return [await Feeder(client, lookout, machines, history).play() for history in histories]
+        return [await Feeder(client, observer, machines, history).play() for history in histories]
 
 
 async def with_kube_scheduler(histories: Iterable[History]) -> list[Rest]:

@@ -5,7 +5,7 @@ from collections import Counter
 import random
 
 from tests.reserve.orders.driver import OrderDriver
-from tests.reserve.orders.office import add_node, office
+from tests.reserve.orders.order_scene import add_node, order_scene
 from tests.reserve.scene import Scene, scene
 
 from korder.api.reserve import (
@@ -67,7 +67,7 @@ async def ready(cluster: Scene, count: int, claimed: int = 0, name: str = "o") -
 
 async def test_an_order_gets_its_tickets_and_counts_them(clock: Clock) -> None:
     """S1: the counting part."""
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(an_order("o", 3))
         order = await ready(cluster, 3)
         assert order.metadata.finalizers == (ORDER_FINALIZER,)
@@ -81,7 +81,7 @@ async def test_an_order_gets_its_tickets_and_counts_them(clock: Clock) -> None:
 
 
 async def test_an_order_at_rest_writes_nothing(clock: Clock) -> None:
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(an_order("o", 3))
         order = await ready(cluster, 3)
         await cluster.pass_time(5)
@@ -92,7 +92,7 @@ async def test_an_order_at_rest_writes_nothing(clock: Clock) -> None:
 
 
 async def test_an_order_can_be_scaled_as_any_workload(clock: Clock) -> None:
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(an_order("o", 2))
         await ready(cluster, 2)
         scale = Kind(ORDERS.group, ORDERS.version, "Scale", ORDERS.plural, Object)
@@ -106,7 +106,7 @@ async def test_an_order_goes_after_its_tickets_and_its_successor_adopts_nothing(
     clock: Clock,
 ) -> None:
     """An order goes after its tickets and its successor adopts nothing (S4)."""
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(an_order("o", 2))
         await ready(cluster, 2)
         await become(cluster, "o-0", TicketPhase.CLAIMED)
@@ -134,7 +134,7 @@ async def test_an_order_that_is_gone_is_forgotten(clock: Clock) -> None:
     controllers: list[Orders] = []
     foreign = {"apiVersion": "example.com/v1", "kind": "Flow", "name": "f", "uid": "flow-uid"}
     owned: JSON = {"metadata": {"ownerReferences": [{**foreign, "controller": True}]}}
-    async with office(clock, lambda m: controllers.append(Orders(m)), OrderDriver) as cluster:
+    async with order_scene(clock, lambda m: controllers.append(Orders(m)), OrderDriver) as cluster:
         await cluster.put(an_order("o", 2), a_ticket("t").but(owned))
         await ready(cluster, 2)
         await cluster.delete(TICKETS, "t")
@@ -148,7 +148,7 @@ async def test_an_order_that_is_gone_is_forgotten(clock: Clock) -> None:
 
 async def test_a_claim_that_ends_within_a_breath_is_replaced_all_the_same(clock: Clock) -> None:
     """S16: with no time to live the ticket is gone before the order looks; that is a claim, and no loss."""
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         lifecycle: JSON = {"ttlSecondsAfterFinished": 0}
         await cluster.put(
             an_order("o", 2).but({"spec": {"template": {"spec": {"lifecycle": lifecycle}}}})
@@ -179,7 +179,7 @@ async def test_deletions_never_wedge_an_order(clock: Clock) -> None:
     strategy: JSON = {"type": "OneTime", "refreshPolicy": "Always"}
     rng = random.Random(5)
     seen: set[tuple[str, str]] = set()
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(an_order("o", 3).but({"spec": {"strategy": strategy}}))
         await ready(cluster, 3)
         for _ in range(20):
@@ -194,7 +194,7 @@ async def test_deletions_never_wedge_an_order(clock: Clock) -> None:
 
 
 async def test_a_foreign_ticket_with_our_name_is_passed_over(clock: Clock) -> None:
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(a_ticket("o-1"))
         await cluster.put(an_order("o", 3))
         await ready(cluster, 3)
@@ -205,7 +205,7 @@ async def test_a_foreign_ticket_with_our_name_is_passed_over(clock: Clock) -> No
 
 async def test_scaling_pausing_and_rolling_out(clock: Clock) -> None:
     """Scaling, pausing and rolling out (S6)."""
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(an_order("o", 5))
         await ready(cluster, 5)
         await become(cluster, "o-0", TicketPhase.CLAIMED)
@@ -230,7 +230,7 @@ async def test_windows_open_and_close_on_the_minute(clock: Clock) -> None:
     strategy: JSON = {"type": "Scheduled", "schedule": "* * * * *"}
     template: JSON = {"spec": {"duration": "30s", "lifecycle": {"ttlSecondsAfterFinished": 0}}}
     order = an_order("o", 2).but({"spec": {"strategy": strategy, "template": template}})
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(order)
         minute = 60 - clock.now().second - clock.now().microsecond / 1e6
         await cluster.pass_time(minute + 1)
@@ -258,7 +258,7 @@ async def test_a_controller_that_was_down_over_a_firing(clock: Clock) -> None:
         await cluster.begin(cluster._group)
         await cluster.pass_time(5)
 
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(order)
         await sleep_over_the_hour(cluster, 4)
         assert len(await tickets(cluster, TicketPhase.RESERVED)) == 2
@@ -270,7 +270,7 @@ async def test_a_controller_that_was_down_over_a_firing(clock: Clock) -> None:
 
 async def test_daemonset_mode_follows_the_nodes(clock: Clock) -> None:
     """DaemonSet mode follows the nodes (S36)."""
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(an_order("d").but({"spec": {"daemonSet": True, "replicas": 9}}))
         await ready(cluster, 3, name="d")
         assert await names(cluster) == {"d-node-1", "d-node-2", "d-node-3"}
@@ -298,7 +298,7 @@ async def test_daemonset_mode_follows_the_nodes(clock: Clock) -> None:
 
 async def test_two_daemonset_orders_on_the_same_nodes_name_each_other(clock: Clock) -> None:
     waiting: JSON = {"metadata": {"annotations": {"test/waits": "yes"}}, "spec": {}}
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(an_order("a").but({"spec": {"daemonSet": True}}))
         await ready(cluster, 3, name="a")
         spec: JSON = {"daemonSet": True, "template": waiting}
@@ -316,7 +316,7 @@ async def test_two_daemonset_orders_on_the_same_nodes_name_each_other(clock: Clo
 
 async def test_a_hundred_changes_are_a_few_looks(clock: Clock) -> None:
     """Writes of an order do not grow with its tickets."""
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         await cluster.put(an_order("o", 100))
         written = 0
         version = ""
@@ -336,7 +336,7 @@ async def test_a_refusal_is_told_on_the_order_and_tried_again(clock: Clock) -> N
     counted = "count/tickets.core.korder.dev"
     quota: JSON = {"hard": {counted: "2"}}
     kind = Kind("", "v1", "ResourceQuota", "resourcequotas", Object)
-    async with office(clock, *PARTS) as cluster:
+    async with order_scene(clock, *PARTS) as cluster:
         meta: JSON = {"name": "few", "namespace": "default"}
         await cluster.client.create(kind, {"metadata": meta, "spec": quota})
         used: JSON = {"status": {"hard": {counted: "2"}, "used": {counted: "0"}}}
@@ -366,7 +366,7 @@ def failing(order: Order) -> Condition | None:
 async def test_heartbeats_cost_an_order_nothing(clock: Clock) -> None:
     """S37: no look is taken and nothing is written; a node that changes is looked at."""
     managers: list[Manager] = []
-    async with office(clock, *PARTS, managers.append, nodes=40) as cluster:
+    async with order_scene(clock, *PARTS, managers.append, nodes=40) as cluster:
         await cluster.put(an_order("d").but({"spec": {"daemonSet": True}}))
         await ready(cluster, 40, name="d")
         await cluster.pass_time(10)

@@ -4,9 +4,9 @@ import asyncio
 import random
 
 import pytest
-from tests.reserve.fussy import FussyWire
 from tests.reserve.orders.driver import OrderDriver
-from tests.reserve.orders.office import office
+from tests.reserve.orders.order_scene import order_scene
+from tests.reserve.refusing_wire import RefusingWire
 from tests.reserve.scene import define
 
 from korder.api.reserve import ORDERS
@@ -32,7 +32,7 @@ async def test_a_refusal_in_other_words_is_told_and_is_no_reason_to_try_again_at
         client = server.client()
         await define(client)
         headers = {"Authorization": f"Bearer {server.admin_token}"}
-        wire = FussyWire(InProcessTransport(server.api.handle, headers), "tickets")
+        wire = RefusingWire(InProcessTransport(server.api.handle, headers), "tickets")
         manager = Manager(
             Client(wire, rng=random.Random(1)),
             Settings(identity="m"),
@@ -55,7 +55,7 @@ async def test_a_refusal_in_other_words_is_told_and_is_no_reason_to_try_again_at
 
 async def test_an_order_whose_tickets_are_refused_says_so_once(clock: Clock) -> None:
     """The server's words name the ticket; of several the first stands for all."""
-    async with office(clock, Orders, OrderDriver) as cluster:
+    async with order_scene(clock, Orders, OrderDriver) as cluster:
         rule: JSON = {
             "apiGroups": [ORDERS.group],
             "apiVersions": [ORDERS.version],

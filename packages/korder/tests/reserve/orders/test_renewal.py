@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.reserve.claims.holds import claiming
-from tests.reserve.quotas.office import is_exceeded, open_quota
+from tests.reserve.quotas.quota_scene import is_exceeded, open_quota
 from tests.reserve.quotas.quotas import a_quota
 from tests.reserve.scene import Scene, scene
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from tests.reserve.quotas.office import is_exceeded, is_short, open_quota, tickets, wanting
+from tests.reserve.quotas.quota_scene import is_exceeded, is_short, open_quota, tickets, wanting
 from tests.reserve.quotas.quotas import MONDAY, a_quota
 from tests.reserve.scene import Scene, scene
 

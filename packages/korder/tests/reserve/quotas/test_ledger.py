@@ -4,7 +4,7 @@ from datetime import datetime
 
 from hypothesis import given, settings, strategies as st
 import pytest
-from tests.reserve.quotas.rivals import World
+from tests.reserve.quotas.competing_managers import World
 
 from korder.api.quota import PendingTicket, Quota
 from korder.reserve.orders import template as order_template

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import datetime
 
-from tests.reserve.quotas.office import (
+from tests.reserve.quotas.quota_scene import (
     BACKEND,
     is_exceeded,
     is_short,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.reserve.quotas.office import (
+from tests.reserve.quotas.quota_scene import (
     is_exceeded,
     is_short,
     label,

@@ -1,7 +1,7 @@
 """A quota with a limit that nobody can read, where no door was watched: it allows nothing of it, says so, and breaks nobody's turn."""
 
 import pytest
-from tests.reserve.quotas.office import is_short, open_quota, wanting
+from tests.reserve.quotas.quota_scene import is_short, open_quota, wanting
 from tests.reserve.quotas.quotas import MONDAY, a_quota
 from tests.reserve.scene import scene
 

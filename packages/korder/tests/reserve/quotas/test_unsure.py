@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
-from tests.reserve.quotas.office import BACKEND, is_short, wanting
+from tests.reserve.quotas.quota_scene import BACKEND, is_short, wanting
 from tests.reserve.quotas.quotas import MONDAY, a_quota
 from tests.reserve.scene import scene
 

@@ -1,7 +1,7 @@
 """Who waits for a quota goes on when there is room, and is not kept by quotas, refusals or namespaces that have nothing to say."""
 
 import pytest
-from tests.reserve.quotas.office import is_short, label, open_quota, tickets, wanting
+from tests.reserve.quotas.quota_scene import is_short, label, open_quota, tickets, wanting
 from tests.reserve.quotas.quotas import a_quota
 from tests.reserve.scene import scene
 

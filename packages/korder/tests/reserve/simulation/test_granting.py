@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 import pytest
-from tests.reserve.simulation import telling
-from tests.reserve.simulation.telling import (
+from tests.reserve.simulation import story_objects
+from tests.reserve.simulation.story_objects import (
     WE,
     claimed,
     claiming,
@@ -66,7 +66,7 @@ def test_we_remove_no_barrier_before_the_pod_is_bound(by: str, stated: list[str]
     ids=["the claimant", "a competitor"],
 )
 def test_only_the_claimant_takes_the_room_that_its_guardian_left(
-    bound: telling.PodBuilder, stated: list[str]
+    bound: story_objects.PodBuilder, stated: list[str]
 ) -> None:
     story = Story(competition.ClaimedRoomIsKept())
     story.tell(COMPETITOR)
@@ -75,7 +75,7 @@ def test_only_the_claimant_takes_the_room_that_its_guardian_left(
     assert story.broken == stated
 
 
-def undone(reason: str = "ClaimUndone") -> telling.Builder[telling.Ticket]:
+def undone(reason: str = "ClaimUndone") -> story_objects.Builder[story_objects.Ticket]:
     """The ticket of a claim that was undone after its guardian had gone."""
     return ticket("Pending", nodeName="node-1", reason=reason)
 
@@ -208,7 +208,9 @@ def test_room_that_returns_after_a_deletion_is_kept(grace: int, stated: list[str
 
 
 @pytest.mark.parametrize("after", [claimed(), ticket("Pending")], ids=["bound", "undone"])
-def test_an_unbound_claim_leaves_within_seconds(after: telling.Builder[telling.Ticket]) -> None:
+def test_an_unbound_claim_leaves_within_seconds(
+    after: story_objects.Builder[story_objects.Ticket],
+) -> None:
     story = Story(grants.UnboundClaimsLeave())
     vacated(story)
     story.wait(10)
@@ -239,7 +241,9 @@ def test_a_claim_beside_its_guardian_keeps_no_room_from_others() -> None:
     ],
     ids=["bindable", "unbindable"],
 )
-def test_a_claim_does_not_wait_for_others(waiting: telling.PodBuilder, stated: list[str]) -> None:
+def test_a_claim_does_not_wait_for_others(
+    waiting: story_objects.PodBuilder, stated: list[str]
+) -> None:
     story = Story(grants.ClaimsAreSwift())
     story.tell(NODE, waiting, claiming(), guardian().on("node-1"))
     story.wait(60)
@@ -256,7 +260,7 @@ def test_a_claim_does_not_wait_for_others(waiting: telling.PodBuilder, stated: l
     ids=["held again", "a reason", "no reason"],
 )
 def test_a_claim_is_undone_with_a_reason(
-    after: telling.Builder[telling.Ticket], stated: list[str]
+    after: story_objects.Builder[story_objects.Ticket], stated: list[str]
 ) -> None:
     story = Story(grants.UndoneWithReason())
     story.tell(claiming(), after, by=WE)
@@ -289,7 +293,7 @@ def test_a_claim_is_given_up_on_a_cordoned_node() -> None:
     ids=["handed over", "in use", "held", "returning"],
 )
 def test_a_taint_goes_with_the_hand_over(
-    there: telling.Builder[telling.Ticket], stated: int
+    there: story_objects.Builder[story_objects.Ticket], stated: int
 ) -> None:
     story = Story(grants.TaintsAreBrief())
     story.tell(let_go().on("node-1"), there, BARRED)
@@ -309,7 +313,7 @@ def test_the_room_of_a_ticket_that_is_replaced_goes_to_its_successor() -> None:
     story = Story(renewals.RenewedRoomIsKept())
     strategy = {"type": "OneTime", "refreshPolicy": "Always"}
     expired = ordered("t", "Expired", nodeName="node-1")
-    story.tell(NODE, COMPETITOR, telling.order(strategy=strategy), expired)
+    story.tell(NODE, COMPETITOR, story_objects.order(strategy=strategy), expired)
     story.tell(guardian().on("node-1"))
     story.lose(guardian(), by=WE)
     made = {"creationTimestamp": "2026-01-01T00:00:00Z"}

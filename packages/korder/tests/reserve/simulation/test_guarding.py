@@ -1,8 +1,8 @@
 """Guardians: the auditor's promises about held room, each kept and each broken (design part 6, invariant 2)."""
 
 import pytest
-from tests.reserve.simulation import telling
-from tests.reserve.simulation.telling import WE, claimed, guardian, let_go, reserved, ticket
+from tests.reserve.simulation import story_objects
+from tests.reserve.simulation.story_objects import WE, claimed, guardian, let_go, reserved, ticket
 
 from korder.reserve.scenarios.invariants import guardians
 from kubeloop.objects.meta import JSON
@@ -21,7 +21,7 @@ from pocketkube.testing.story import Story
     ids=["bound", "made but not bound", "not made", "bound elsewhere"],
 )
 def test_a_ticket_is_reserved_only_when_its_guardian_is_bound(
-    standing: list[telling.PodBuilder], stated: list[str]
+    standing: list[story_objects.PodBuilder], stated: list[str]
 ) -> None:
     """A ticket is reserved only when its guardian is bound (S1)."""
     story = Story(guardians.ReservedWhenBound())
@@ -48,7 +48,7 @@ def test_a_reserved_ticket_that_loses_its_guardian_says_so_soon() -> None:
 def test_a_shared_ticket_has_a_guardian_for_what_is_left() -> None:
     """A shared ticket has a guardian for what is left (rule 11)."""
     shared: JSON = {"spec": {"allocateOnce": False}}
-    taken: list[JSON] = [telling.share("web")]
+    taken: list[JSON] = [story_objects.share("web")]
     story = Story(guardians.ReservedIsGuarded())
     story.tell(reserved(sharedBy=taken).but(shared), guardian().on("node-1"))
     story.wait(100)
@@ -69,7 +69,7 @@ def test_a_shared_ticket_has_a_guardian_for_what_is_left() -> None:
     ids=["Reserved", "Expired", "Released", "Claimed", "Claimed by a pod that is gone"],
 )
 def test_no_guardian_stands_for_a_ticket_that_needs_none(
-    state: telling.Builder[telling.Ticket], stated: list[str]
+    state: story_objects.Builder[story_objects.Ticket], stated: list[str]
 ) -> None:
     story = Story(guardians.NoStrayGuardians())
     story.tell(let_go().on("node-1"), state, guardian().on("node-1"))
@@ -86,11 +86,11 @@ def test_no_guardian_stands_for_a_ticket_that_needs_none(
     ids=["all stay", "one is going"],
 )
 def test_a_guardian_comes_back_for_a_share_whose_pod_is_going(
-    second: telling.PodBuilder, stated: list[str]
+    second: story_objects.PodBuilder, stated: list[str]
 ) -> None:
     """Rules 10 and 11; found on a lost node, where a pod that is going stays."""
     shared: JSON = {"spec": {"allocateOnce": False}}
-    taken: list[JSON] = [telling.share("a"), telling.share("b")]
+    taken: list[JSON] = [story_objects.share("a"), story_objects.share("b")]
     story = Story(guardians.NoStrayGuardians())
     full = ticket("Claimed", nodeName="node-1", sharedBy=taken).but(shared)
     story.tell(let_go("a").on("node-1"), second.on("node-1"), full, guardian())
@@ -121,7 +121,7 @@ def test_a_guardian_goes_with_its_ticket() -> None:
     ids=["alone", "on a cordoned node", "on a lost node", "with a successor"],
 )
 def test_we_delete_no_guardian_that_is_needed(
-    node: telling.Builder[object], others: list[telling.PodBuilder], stated: list[str]
+    node: story_objects.Builder[object], others: list[story_objects.PodBuilder], stated: list[str]
 ) -> None:
     story = Story(guardians.GuardiansAreKept())
     story.tell(node, reserved(), guardian().on("node-1"), *others)
@@ -144,7 +144,7 @@ def test_we_delete_no_guardian_that_is_needed(
     ],
     ids=["alive", "over", "gone"],
 )
-def test_a_claim_ends_with_its_pod(owner: telling.PodBuilder, stated: list[str]) -> None:
+def test_a_claim_ends_with_its_pod(owner: story_objects.PodBuilder, stated: list[str]) -> None:
     """A claim ends with its pod (S16)."""
     story = Story(guardians.ClaimsAreLive())
     story.tell(owner, claimed())

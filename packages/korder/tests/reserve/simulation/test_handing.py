@@ -1,8 +1,8 @@
 """The hand-over: the auditor's promises about batches and deadlines, each kept and each broken (spec 1.15; invariant 3)."""
 
 import pytest
-from tests.reserve.simulation import telling
-from tests.reserve.simulation.telling import (
+from tests.reserve.simulation import story_objects
+from tests.reserve.simulation.story_objects import (
     WE,
     claimed,
     claiming,
@@ -33,7 +33,7 @@ DEADLINE = "2026-01-01T00:01:00Z"
     ids=["done", "undone", "under way for ever"],
 )
 def test_a_hand_over_is_over_at_its_deadline(
-    after: telling.Builder[telling.Ticket], stated: list[str]
+    after: story_objects.Builder[story_objects.Ticket], stated: list[str]
 ) -> None:
     """A hand over is over at its deadline (rule 9, S24)."""
     story = Story(handovers.ClaimsEnd(), handovers.DeadlinesStand())
@@ -64,7 +64,7 @@ def test_a_deadline_is_not_put_off() -> None:
     ids=["nominated", "bound before", "not nominated", "nominated elsewhere"],
 )
 def test_a_guardian_goes_only_for_a_nominated_pod(
-    waiting: telling.PodBuilder, stated: list[str]
+    waiting: story_objects.PodBuilder, stated: list[str]
 ) -> None:
     story = Story(handovers.ProtectedFirst())
     story.tell(claiming(), waiting, guardian().on("node-1"))
@@ -104,7 +104,7 @@ def test_the_room_that_a_ticket_had_before_it_moved_is_nobodys() -> None:
     assert story.broken == []
 
 
-def batch(story: Story, node: telling.Builder[object]) -> None:
+def batch(story: Story, node: story_objects.Builder[object]) -> None:
     """Two tickets of one node that are handed over together."""
     story.tell(node, claiming("t", "web"), claiming("u", "db"))
     story.tell(guardian("t", "g-t").on("node-1"), guardian("u", "g-u").on("node-1"))
@@ -135,7 +135,7 @@ def test_no_pod_goes_before_the_guardian_of_another_one_is_gone() -> None:
     ids=["a full node", "a node with room for both"],
 )
 def test_a_pod_goes_before_its_guardian_only_where_both_fit(
-    node: telling.Builder[object], stated: list[str]
+    node: story_objects.Builder[object], stated: list[str]
 ) -> None:
     story = Story(handovers.BarrierHolds())
     batch(story, node)
@@ -158,7 +158,7 @@ def test_a_pod_goes_before_its_guardian_only_where_both_fit(
     ids=["on its node", "not bound yet", "elsewhere"],
 )
 def test_a_ticket_is_claimed_when_its_pod_is_there(
-    owner: telling.PodBuilder, stated: list[str]
+    owner: story_objects.PodBuilder, stated: list[str]
 ) -> None:
     """A ticket is claimed when its pod is there (S10)."""
     story = Story(handovers.ClaimedWhereHeld())

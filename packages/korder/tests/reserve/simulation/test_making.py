@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import pytest
-from tests.reserve.simulation import telling
-from tests.reserve.simulation.telling import WE, guardian, order, ordered, pod, reserved
+from tests.reserve.simulation import story_objects
+from tests.reserve.simulation.story_objects import WE, guardian, order, ordered, pod, reserved
 
 from korder.reserve.scenarios.invariants import at_rest, tickets_made
 from kubeloop.objects.core import NAMESPACES
@@ -78,7 +78,7 @@ def test_what_was_too_much_in_a_window_may_be_made_again(
     assert story.broken == stated
 
 
-def counted(replicas: int, **spec: JSON) -> Builder[telling.Order]:
+def counted(replicas: int, **spec: JSON) -> Builder[story_objects.Order]:
     return order(replicas, **spec).but({"status": {"replicas": replicas}})
 
 

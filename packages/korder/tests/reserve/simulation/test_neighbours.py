@@ -1,7 +1,7 @@
 """Claims beside stuck ones of another namespace: the auditor's promise, kept and broken."""
 
 import pytest
-from tests.reserve.simulation.telling import WE, claimed, claiming, guardian, pod, ticket
+from tests.reserve.simulation.story_objects import WE, claimed, claiming, guardian, pod, ticket
 
 from korder.api.reserve import Ticket
 from korder.reserve.scenarios.invariants import neighbours

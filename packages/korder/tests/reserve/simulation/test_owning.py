@@ -1,8 +1,16 @@
 """Who has a ticket: the auditor's promises about owners, each kept and each broken (design part 6, invariant 1)."""
 
 import pytest
-from tests.reserve.simulation import telling
-from tests.reserve.simulation.telling import WE, claimed, claiming, let_go, pod, reserved, ticket
+from tests.reserve.simulation import story_objects
+from tests.reserve.simulation.story_objects import (
+    WE,
+    claimed,
+    claiming,
+    let_go,
+    pod,
+    reserved,
+    ticket,
+)
 
 from korder.reserve.scenarios.invariants import owners
 from kubeloop.objects.meta import JSON
@@ -44,7 +52,9 @@ def test_a_pod_has_one_ticket_at_a_time() -> None:
 
 def test_a_ticket_that_has_ended_keeps_its_pod_only_as_history() -> None:
     story = Story(owners.OneTicketEach())
-    story.tell(claimed("t"), ticket("Released", "t", claimedBy=telling.reference("web")), by=WE)
+    story.tell(
+        claimed("t"), ticket("Released", "t", claimedBy=story_objects.reference("web")), by=WE
+    )
     story.tell(claiming("u"), by=WE)
     assert story.broken == []
 
@@ -64,7 +74,7 @@ def test_a_claim_does_not_go_over_from_pod_to_pod() -> None:
 )
 def test_pods_that_share_a_ticket_fit_into_it(cpus: list[str], stated: list[str]) -> None:
     story = Story(owners.OneOwner())
-    shares: list[JSON] = [telling.share(f"p{n}", cpu) for n, cpu in enumerate(cpus)]
+    shares: list[JSON] = [story_objects.share(f"p{n}", cpu) for n, cpu in enumerate(cpus)]
     story.tell(reserved(sharedBy=shares).but(SHARED), by=WE)
     assert story.broken == stated
 
@@ -78,7 +88,9 @@ def test_pods_that_share_a_ticket_fit_into_it(cpus: list[str], stated: list[str]
     ],
     ids=["it runs", "it has ended", "it was never bound"],
 )
-def test_a_ticket_stays_with_a_pod_that_lives(after: telling.PodBuilder, stated: list[str]) -> None:
+def test_a_ticket_stays_with_a_pod_that_lives(
+    after: story_objects.PodBuilder, stated: list[str]
+) -> None:
     story = Story(owners.OwnersStay())
     story.tell(claimed(), let_go(), after)
     story.wait(60)
@@ -89,8 +101,10 @@ def test_a_ticket_stays_with_a_pod_that_lives(after: telling.PodBuilder, stated:
 def test_a_scale_down_takes_no_claimed_ticket() -> None:
     """A scale down takes no claimed ticket (rule 18)."""
     story = Story(owners.OwnersStay())
-    held = telling.ordered("o-0", "Claimed", nodeName="node-1", claimedBy=telling.reference("web"))
-    story.tell(telling.order(), let_go().on("node-1"), held)
+    held = story_objects.ordered(
+        "o-0", "Claimed", nodeName="node-1", claimedBy=story_objects.reference("web")
+    )
+    story.tell(story_objects.order(), let_go().on("node-1"), held)
     story.wait(60)
     story.tell(held.deleted_at(story.now), by=WE)
     assert story.broken == ["it was taken from pod web, which lives on node-1"]
@@ -106,7 +120,7 @@ def test_a_scale_down_takes_no_claimed_ticket() -> None:
     ids=["it is named", "another one is", "nobody is"],
 )
 def test_a_pod_goes_only_with_a_ticket_that_names_it(
-    owner: telling.Builder[telling.Ticket], stated: list[str]
+    owner: story_objects.Builder[story_objects.Ticket], stated: list[str]
 ) -> None:
     story = Story(owners.OnlyTheNamedGo())
     story.tell(owner, pod())

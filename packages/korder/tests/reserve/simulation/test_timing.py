@@ -2,8 +2,8 @@
 
 import pytest
 from tests.reserve.quotas.quotas import a_quota
-from tests.reserve.simulation import telling
-from tests.reserve.simulation.telling import WE, guardian, ordered, reserved, ticket
+from tests.reserve.simulation import story_objects
+from tests.reserve.simulation.story_objects import WE, guardian, ordered, reserved, ticket
 
 from korder.api.reserve import RENEWAL_ANNOTATION, SCHEDULED_TIME_ANNOTATION
 from korder.reserve.scenarios.invariants import deadlines
@@ -38,7 +38,7 @@ def test_a_ticket_expires_at_its_time(after: float, stated: list[str]) -> None:
 def test_a_claimed_ticket_outlives_its_time() -> None:
     """A claimed ticket outlives its time (rule 3)."""
     story = Story(deadlines.TicketsExpire())
-    story.tell(reserved(expirationTime=MINUTE), telling.claimed(expirationTime=MINUTE))
+    story.tell(reserved(expirationTime=MINUTE), story_objects.claimed(expirationTime=MINUTE))
     story.wait(1000)
     assert story.broken == []
 
@@ -82,7 +82,7 @@ def test_a_standing_ticket_that_has_ended_makes_way_for_the_next_one_of_its_node
     life: JSON = {"spec": {"lifecycle": {"ttlSecondsAfterFinished": 60}}}
     ended = ordered("t", "Expired", finishedTime="2026-01-01T00:00:00Z").but(life)
     ended = ended.annotated(annotations)
-    story.tell(HERE, telling.order(daemonSet=daemons), ended)
+    story.tell(HERE, story_objects.order(daemonSet=daemons), ended)
     story.wait(20.0)
     story.tell(ended.deleted_at(story.now), by=WE)
     assert story.broken == stated
@@ -136,7 +136,7 @@ def test_a_ticket_that_waited_for_room_during_its_first_term_may_begin_with_the_
 ) -> None:
     story = Story(deadlines.ClocksAreTrue())
     fired = {SCHEDULED_TIME_ANNOTATION: "2026-01-01T00:00:00Z", **annotations}
-    story.tell(telling.order(), ordered("t", "Pending").annotated(fired))
+    story.tell(story_objects.order(), ordered("t", "Pending").annotated(fired))
     story.wait(60.0)
     later = ordered("t", "Pending", activationTime=MINUTE)
     story.tell(later.annotated(fired), by=WE)
@@ -163,9 +163,9 @@ def test_the_room_of_a_ticket_for_later_is_asked_for_at_its_start(
     assert story.broken == stated
 
 
-def scheduled(**strategy: JSON) -> Builder[telling.Order]:
+def scheduled(**strategy: JSON) -> Builder[story_objects.Order]:
     when: JSON = {"type": "Scheduled", "schedule": "*/5 * * * *", **strategy}
-    return telling.order(strategy=when)
+    return story_objects.order(strategy=when)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from tests.reserve.quotas.quotas import a_quota
-from tests.reserve.simulation.telling import WE, order, ordered, share, ticket
+from tests.reserve.simulation.story_objects import WE, order, ordered, share, ticket
 
 from korder.api.quota import Quota
 from korder.reserve.scenarios.invariants import ledgers, windows as quota_windows
@@ -24,7 +24,7 @@ def here(team: str) -> Builder[object]:
     return Builder(NAMESPACES, {"metadata": meta})  # type: ignore[arg-type]
 
 
-def telling(quota: Builder[Quota], hard: JSON = None, **used: str) -> Builder[Quota]:
+def story_objects(quota: Builder[Quota], hard: JSON = None, **used: str) -> Builder[Quota]:
     """A quota whose status says what is used; `_` stands for `.`."""
     amounts: JSON = {key.replace("_", "."): amount for key, amount in used.items()}
     status: JSON = {"used": amounts, "hard": hard or {}, "observedGeneration": 1}
@@ -50,7 +50,7 @@ def pending(quota: Builder[Quota], *entries: JSON) -> Builder[Quota]:
 )
 def test_whoever_charges_stays_within_the_limit(used: str, broken: list[str]) -> None:
     story = Story(ledgers.ChargesFit())
-    quota = telling(a_quota("q", tickets="2"), {"tickets": "2"}, tickets="1")
+    quota = story_objects(a_quota("q", tickets="2"), {"tickets": "2"}, tickets="1")
     story.tell(quota)
     charged = quota.but({"status": {"used": {"tickets": used}}})
     story.tell(pending(charged, entry(tickets="1")), by=WE)
@@ -59,7 +59,7 @@ def test_whoever_charges_stays_within_the_limit(used: str, broken: list[str]) ->
 
 def test_a_limit_that_falls_is_nobodys_charge() -> None:
     story = Story(ledgers.ChargesFit())
-    quota = pending(telling(a_quota("q"), {"tickets": "2"}, tickets="2"), entry(tickets="1"))
+    quota = pending(story_objects(a_quota("q"), {"tickets": "2"}, tickets="2"), entry(tickets="1"))
     story.tell(quota, by=WE)
     story.tell(quota.but({"status": {"hard": {"tickets": "1"}}}), by=WE)
     assert story.broken == []
@@ -91,16 +91,16 @@ def test_what_is_told_is_what_is_there(there: Builder[object], used: dict[str, s
     stated = {**used, **({"reserved_memory": memory} if memory else {})}
     for amounts, is_right in ((stated, True), ({**stated, "reserved_cpu": "1001m"}, False)):
         story = Story(ledgers.UsedIsCounted())
-        story.tell(there, telling(a_quota("q"), **amounts))
+        story.tell(there, story_objects(a_quota("q"), **amounts))
         story.wait(60)
         assert (story.broken == []) is is_right
 
 
 def test_what_is_wrong_for_a_moment_is_forgiven_and_what_stays_wrong_is_not() -> None:
     story = Story(ledgers.UsedIsCounted())
-    story.tell(telling(a_quota("q")), ticket("Claimed"))
+    story.tell(story_objects(a_quota("q")), ticket("Claimed"))
     story.wait(5)
-    story.tell(telling(a_quota("q"), tickets="1"), by=WE)
+    story.tell(story_objects(a_quota("q"), tickets="1"), by=WE)
     story.wait(60)
     assert story.broken == []
     story.lose(ticket("Claimed"))
@@ -111,7 +111,7 @@ def test_what_is_wrong_for_a_moment_is_forgiven_and_what_stays_wrong_is_not() ->
 def test_use_moves_with_the_labels_of_a_namespace() -> None:
     """Use moves with the labels of a namespace (S30)."""
     story = Story(ledgers.UsedIsCounted())
-    story.tell(here("red"), ticket("Claimed"), telling(a_quota("q", dict(BLUE))))
+    story.tell(here("red"), ticket("Claimed"), story_objects(a_quota("q", dict(BLUE))))
     story.wait(60)
     assert story.broken == []
     story.tell(here("blue"))
@@ -122,7 +122,7 @@ def test_use_moves_with_the_labels_of_a_namespace() -> None:
 def test_what_is_charged_ahead_may_count_and_need_not() -> None:
     for used in ("1", "2"):
         story = Story(ledgers.UsedIsCounted())
-        quota = telling(a_quota("q"), tickets=used)
+        quota = story_objects(a_quota("q"), tickets=used)
         story.tell(ordered("o-0", "Claimed"), pending(quota, entry(tickets="1")))
         story.wait(60)
         assert story.broken == []
@@ -130,7 +130,7 @@ def test_what_is_charged_ahead_may_count_and_need_not() -> None:
 
 def test_an_entry_ends_at_its_time() -> None:
     story = Story(ledgers.EntriesEnd())
-    quota = telling(a_quota("q"))
+    quota = story_objects(a_quota("q"))
     story.tell(pending(quota, entry()), by=WE)
     story.wait(100)
     story.tell(pending(quota, entry(seconds=220)), by=WE)
@@ -157,7 +157,7 @@ def test_limits_are_exact(stated: str, window: str, broken: list[str]) -> None:
     ]
     quota = a_quota("q", reserved_cpu="1.75").but({"spec": {"timeWindows": windows}})
     story = Story(quota_windows.LimitsAreExact())
-    said = telling(quota, {"reserved.cpu": stated})
+    said = story_objects(quota, {"reserved.cpu": stated})
     story.tell(said.but({"status": {"activeTimeWindow": window}}), by=WE)
     assert story.broken == broken
 
@@ -181,7 +181,7 @@ def test_windows_open_and_close_in_time(
 ) -> None:
     """Windows open and close in time (S34)."""
     window: JSON = {"name": "w", "multiplier": "2", **form}
-    quota = telling(a_quota("q", tickets="1").but({"spec": {"timeWindows": [window]}}))
+    quota = story_objects(a_quota("q", tickets="1").but({"spec": {"timeWindows": [window]}}))
     opened = quota.but({"status": {"activeTimeWindow": "w"}})
     begins_open = form.get("schedule") == "*/30 * * * *"
     story = Story(quota_windows.WindowsAreKept())
@@ -201,7 +201,7 @@ def test_windows_open_and_close_in_time(
 
 def test_a_window_is_not_told_early() -> None:
     window: JSON = {"name": "w", "multiplier": "2", "schedule": "10 * * * *", "duration": "5m"}
-    quota = telling(a_quota("q", tickets="1").but({"spec": {"timeWindows": [window]}}))
+    quota = story_objects(a_quota("q", tickets="1").but({"spec": {"timeWindows": [window]}}))
     story = Story(quota_windows.WindowsAreKept())
     story.tell(quota, by=WE)
     story.wait(595)
@@ -221,7 +221,7 @@ def test_a_window_is_not_told_early() -> None:
 )
 def test_what_the_judge_cannot_read_he_does_not_judge(form: dict[str, JSON]) -> None:
     window: JSON = {"name": "w", "multiplier": "2", **form}
-    quota = telling(a_quota("q", tickets="1").but({"spec": {"timeWindows": [window]}}))
+    quota = story_objects(a_quota("q", tickets="1").but({"spec": {"timeWindows": [window]}}))
     story = Story(quota_windows.WindowsAreKept())
     story.tell(quota.but({"status": {"activeTimeWindow": "w"}}), by=WE)
     story.wait(7200)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from tests.reserve.scene import Scene, scene
-from tests.reserve.tickets.words import RESERVED, a_sized_ticket, reason_is, stated
+from tests.reserve.tickets.ticket_helpers import RESERVED, a_sized_ticket, reason_is, stated
 
 from korder.api.reserve import TICKETS, Reason, Ticket, TicketPhase
 from korder.reserve.tickets.controller import Tickets

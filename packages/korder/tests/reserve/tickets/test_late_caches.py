@@ -8,7 +8,7 @@ from typing import Self
 
 import pytest
 from tests.reserve.scene import define, scene
-from tests.reserve.tickets.words import RESERVED, Counted
+from tests.reserve.tickets.ticket_helpers import RESERVED, Counted
 
 from korder.api.reserve import TICKET_FINALIZER, TICKETS, Ticket
 from korder.reserve.tickets.controller import Tickets

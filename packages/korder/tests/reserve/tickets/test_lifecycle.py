@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from tests.reserve.scene import Scene, scene
-from tests.reserve.tickets.words import EXPIRED, RESERVED, Counted, a_sized_ticket, stated
+from tests.reserve.tickets.ticket_helpers import EXPIRED, RESERVED, Counted, a_sized_ticket, stated
 
 from korder.api.reserve import (
     GUARDIAN_LABEL,

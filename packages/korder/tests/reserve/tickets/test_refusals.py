@@ -3,9 +3,9 @@
 import asyncio
 import random
 
-from tests.reserve.fussy import FussyWire
+from tests.reserve.refusing_wire import RefusingWire
 from tests.reserve.scene import define, scene
-from tests.reserve.tickets.words import RESERVED, reason_is, stated
+from tests.reserve.tickets.ticket_helpers import RESERVED, reason_is, stated
 
 from korder.api.reserve import TICKETS, Reason
 from korder.reserve.tickets.controller import Tickets
@@ -30,7 +30,7 @@ async def test_a_refusal_in_other_words_is_told_and_is_no_reason_to_try_again_at
         client = server.client()
         await define(client)
         headers = {"Authorization": f"Bearer {server.admin_token}"}
-        wire = FussyWire(InProcessTransport(server.api.handle, headers), "pods")
+        wire = RefusingWire(InProcessTransport(server.api.handle, headers), "pods")
         manager = Manager(
             Client(wire, rng=random.Random(1)),
             Settings(identity="m"),

@@ -3,7 +3,7 @@
 import pytest
 from tests.reserve.claims.holds import asking, bound, claiming
 from tests.reserve.scene import Scene, scene
-from tests.reserve.tickets.words import RESERVED, a_sized_ticket, reason_is
+from tests.reserve.tickets.ticket_helpers import RESERVED, a_sized_ticket, reason_is
 
 from korder.api.reserve import TICKETS, ClaimReason, Reason, TicketCondition
 from korder.reserve.claims import patches as claim_patches

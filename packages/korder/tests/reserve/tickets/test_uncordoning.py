@@ -11,7 +11,13 @@ from tests.reserve.tickets.test_plans import (
     reserved,
     steps,
 )
-from tests.reserve.tickets.words import RESERVED, Counted, a_pod_on, a_sized_ticket, reason_is
+from tests.reserve.tickets.ticket_helpers import (
+    RESERVED,
+    Counted,
+    a_pod_on,
+    a_sized_ticket,
+    reason_is,
+)
 
 from korder.api.reserve import TICKETS, Reason, Ticket
 from korder.reserve.tickets import guardian_replacement

@@ -5,7 +5,7 @@ from functools import partial
 from typing import cast
 
 from tests.reserve.scene import Scene, scene
-from tests.reserve.tickets.words import (
+from tests.reserve.tickets.ticket_helpers import (
     CLAIMED,
     RELEASED,
     RESERVED,

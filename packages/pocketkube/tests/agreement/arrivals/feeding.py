@@ -26,7 +26,7 @@ from tests.agreement.arrivals.histories import (
     Lift,
     Retire,
 )
-from tests.agreement.arrivals.lookout import Lookout, Snapshot
+from tests.agreement.arrivals.observer import Observer, Snapshot
 
 from kubeloop.client.client import Client
 from kubeloop.client.errors import AlreadyExists, NotFound
@@ -66,7 +66,7 @@ class Feeder:
     """One history on one server; the names of its nodes, which begin with its seed, must not have been used there before."""
 
     client: Client
-    lookout: Lookout
+    observer: Observer
     machines: Machines
     history: History
     _wanted: dict[str, PodBuilder] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Feeder:
                 yield
         except TimeoutError as error:
             error.add_note(f"The scheduler does not come to rest in history {self.history.seed}.")
-            for line in self._unrest(await self.lookout.look()):
+            for line in self._unrest(await self.observer.look()):
                 error.add_note(line)
             raise
 
@@ -143,21 +143,21 @@ class Feeder:
         """Drains a machine and takes it away."""
         await self._cordon(node, closed=True)
         async with self._patience():
-            while seated := [p for p in (await self.lookout.look()).pods if _sits_on(node, p)]:
+            while seated := [p for p in (await self.observer.look()).pods if _sits_on(node, p)]:
                 for pod in seated:
                     if pod.metadata.deletion_timestamp is None:
                         await self._delete(pod.metadata.name)
-                await self.lookout.change()
+                await self.observer.change()
         self._nodes.remove(node)
         await self.client.delete(NODES, Key("", node))
 
     async def _rest(self) -> Snapshot:
         """Waits until the scheduler seems to be at rest."""
-        while not self._is_at_rest(self.lookout.last_seen) or not self._is_at_rest(
-            snapshot := await self.lookout.look()
+        while not self._is_at_rest(self.observer.last_seen) or not self._is_at_rest(
+            snapshot := await self.observer.look()
         ):
-            await self._make_again(pod.metadata.name for pod in self.lookout.last_seen.pods)
-            await self.lookout.change()
+            await self._make_again(pod.metadata.name for pod in self.observer.last_seen.pods)
+            await self.observer.change()
         return snapshot
 
     def _is_at_rest(self, snapshot: Snapshot) -> bool:
@@ -188,9 +188,9 @@ class Feeder:
         nowhere: JSON = {"nodeSelector": {"there": "is-none"}, "priorityClassName": lowest}
         await self.client.create(PODS, a_pod("last").but({"spec": nowhere}).json)
         while not _is_refused(await self.client.get(PODS, Key(NAMESPACE, "last"))):
-            await self.lookout.change()
+            await self.observer.change()
         await self.client.delete(PODS, Key(NAMESPACE, "last"))
-        return _seats(await self.lookout.look()) == _seats(snapshot)
+        return _seats(await self.observer.look()) == _seats(snapshot)
 
     async def _clear(self) -> None:
         await self.client.delete_collection(PODS, NAMESPACE, deletion=Deletion(grace_seconds=0))

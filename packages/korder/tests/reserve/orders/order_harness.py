@@ -1,8 +1,8 @@
-"""An order and its tickets on a desk: turns are taken by hand, plans are carried out step by step, and can be broken off anywhere.
+"""An order and its tickets under test: reconciles are run by hand, plans are carried out step by step, and can be broken off anywhere.
 
-    desk = Desk(an_order("o", replicas=3))
-    desk.settle()
-    desk.become("o-0", TicketPhase.CLAIMED)
+    harness = OrderHarness(an_order("o", replicas=3))
+    harness.settle()
+    harness.become("o-0", TicketPhase.CLAIMED)
 
 Nothing but rules runs here. What ticket controller, users and time do to tickets is done by calling it.
 """
@@ -23,7 +23,7 @@ START = datetime(2026, 1, 5, 0, 0, 30, tzinfo=UTC)
 """A Monday, half a minute after midnight."""
 
 
-class Desk:
+class OrderHarness:
     """The world of one order."""
 
     def __init__(self, order: Builder[Order], now: datetime = START) -> None:

@@ -7,7 +7,7 @@ MANY = 50
 """After so many times it has no more words."""
 
 
-class FussyWire:
+class RefusingWire:
     """The wire to such a server; `refuses` is the kind as paths name it."""
 
     def __init__(self, inner: Transport, refuses: str) -> None:

@@ -17,7 +17,7 @@ from pocketkube.testing.apiserver import embedded_server
 
 
 @asynccontextmanager
-async def office(clock: Clock, *parts: Part, nodes: int = 3) -> AsyncIterator[Scene]:
+async def order_scene(clock: Clock, *parts: Part, nodes: int = 3) -> AsyncIterator[Scene]:
     """Runs it while the block does."""
     async with embedded_server(clock) as server:
         client = server.client()

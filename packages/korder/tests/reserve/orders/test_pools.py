@@ -4,7 +4,7 @@ import random
 
 from hypothesis import given, settings, strategies as st
 import pytest
-from tests.reserve.orders.desk import Desk
+from tests.reserve.orders.order_harness import OrderHarness
 
 from korder.api.reserve import TicketPhase
 from korder.reserve import names as object_names
@@ -23,26 +23,26 @@ REPLACED = {
 actions = st.tuples(st.sampled_from(DEEDS), st.integers(0, 9), st.none() | st.integers(0, 4))
 
 
-def a_desk(kind: str, policy: str) -> Desk:
+def a_harness(kind: str, policy: str) -> OrderHarness:
     strategy = {"type": kind, "refreshPolicy": policy}
     if kind == "Recurring":
         strategy["schedule"] = "0 * * * *"
-    return Desk(an_order("o", REPLICAS).but({"spec": {"strategy": strategy}}))
+    return OrderHarness(an_order("o", REPLICAS).but({"spec": {"strategy": strategy}}))
 
 
-def do(desk: Desk, action: str, which: int) -> bool:
+def do(harness: OrderHarness, action: str, which: int) -> bool:
     """Does something to one of the tickets; says whether there was one."""
-    ended = desk.names(TicketPhase.CLAIMED, TicketPhase.EXPIRED, TicketPhase.RELEASED)
-    among = ended if action == "forget" else desk.free
+    ended = harness.names(TicketPhase.CLAIMED, TicketPhase.EXPIRED, TicketPhase.RELEASED)
+    among = ended if action == "forget" else harness.free
     if not among:
         return False
     name = among[which % len(among)]
     if action == "claim":
-        desk.become(name, TicketPhase.CLAIMED)
+        harness.become(name, TicketPhase.CLAIMED)
     elif action == "expire":
-        desk.become(name, TicketPhase.EXPIRED)
+        harness.become(name, TicketPhase.EXPIRED)
     else:
-        desk.delete(name)
+        harness.delete(name)
     return True
 
 
@@ -52,26 +52,26 @@ def test_every_end_is_settled_once_wherever_turns_are_broken_off(
     case: tuple[str, str], history: list[tuple[str, int, int | None]]
 ) -> None:
     """A turn that ends after any of its steps, as after a crash or a lost answer, changes nothing about the result."""
-    desk = a_desk(*case)
-    desk.settle()
+    harness = a_harness(*case)
+    harness.settle()
     expected = REPLICAS
     owed = 0
     for action, which, steps in history:
-        if do(desk, action, which) and action != "forget":
+        if do(harness, action, which) and action != "forget":
             if action not in REPLACED[case]:
                 expected -= 1
             elif case[0] == "Recurring":
                 expected, owed = expected - 1, owed + 1
         if steps is not None:
-            desk.reconcile(most=steps)
-        desk.settle()
-        assert len(desk.free) == expected
+            harness.reconcile(most=steps)
+        harness.settle()
+        assert len(harness.free) == expected
     if case[0] == "Recurring":
-        desk.at("01:00")
-        desk.reconcile(most=2)
-        desk.settle()
-        assert len(desk.free) == (REPLICAS if case[1] == "Always" else expected + owed)
-    assert len(desk.made) == len(set(desk.made))
+        harness.at("01:00")
+        harness.reconcile(most=2)
+        harness.settle()
+        assert len(harness.free) == (REPLICAS if case[1] == "Always" else expected + owed)
+    assert len(harness.made) == len(set(harness.made))
 
 
 scales = st.tuples(st.just("scale"), st.integers(0, 6), st.none() | st.integers(0, 9))
@@ -87,62 +87,62 @@ def test_names_never_repeat_and_the_pool_never_exceeds_its_replicas(
     case: tuple[str, str], history: list[tuple[str, int, int | None]], foreign: set[int]
 ) -> None:
     """S5: names of others are passed over, and nothing gets stuck."""
-    desk = a_desk(*case)
-    desk.foreign = {f"o-{number}" for number in foreign}
-    desk.settle()
+    harness = a_harness(*case)
+    harness.foreign = {f"o-{number}" for number in foreign}
+    harness.settle()
     for action, which, steps in history:
         if action == "scale":
-            desk.edit({"replicas": which})
+            harness.edit({"replicas": which})
         else:
-            do(desk, action, which)
+            do(harness, action, which)
         if steps is not None:
-            desk.reconcile(most=steps)
-        desk.settle()
-        assert len(desk.free) <= desk.order.spec.replicas
+            harness.reconcile(most=steps)
+        harness.settle()
+        assert len(harness.free) <= harness.order.spec.replicas
         if case == ("OneTime", "Always"):
-            assert len(desk.free) == desk.order.spec.replicas
-        status = desk.order.status
-        assert status.replicas == len(desk.free) + len(desk.names(TicketPhase.CLAIMED))
-        assert status.available_replicas == len(desk.free)
-        assert status.terminal_replicas == len(desk.names(TicketPhase.EXPIRED))
-    assert len(desk.made) == len(set(desk.made))
-    assert not desk.foreign & set(desk.made)
+            assert len(harness.free) == harness.order.spec.replicas
+        status = harness.order.status
+        assert status.replicas == len(harness.free) + len(harness.names(TicketPhase.CLAIMED))
+        assert status.available_replicas == len(harness.free)
+        assert status.terminal_replicas == len(harness.names(TicketPhase.EXPIRED))
+    assert len(harness.made) == len(set(harness.made))
+    assert not harness.foreign & set(harness.made)
 
 
 def test_two_hundred_deletions_bring_two_hundred_new_names() -> None:
     """Two hundred deletions bring two hundred new names (S5)."""
-    desk = a_desk("OneTime", "Always")
-    desk.settle()
+    harness = a_harness("OneTime", "Always")
+    harness.settle()
     rng = random.Random(5)
     for _ in range(200):
-        desk.delete(rng.choice(desk.free))
-        desk.settle()
-        assert len(desk.free) == REPLICAS
-    assert len(set(desk.made)) == len(desk.made) == 200 + REPLICAS
+        harness.delete(rng.choice(harness.free))
+        harness.settle()
+        assert len(harness.free) == REPLICAS
+    assert len(set(harness.made)) == len(harness.made) == 200 + REPLICAS
 
 
 @pytest.mark.parametrize(("policy", "left"), [("Never", 2), ("OnClaim", 2), ("Always", 3)])
 def test_a_ticket_that_goes_before_it_is_noted_is_lost_as_any_other(policy: str, left: int) -> None:
-    desk = a_desk("OneTime", policy)
-    desk.reconcile()
-    desk.reconcile()
-    assert desk.order.status.made_index == 0
-    desk.delete("o-1")
-    desk.settle()
-    assert len(desk.free) == left
-    assert "o-1" not in desk.free
+    harness = a_harness("OneTime", policy)
+    harness.reconcile()
+    harness.reconcile()
+    assert harness.order.status.made_index == 0
+    harness.delete("o-1")
+    harness.settle()
+    assert len(harness.free) == left
+    assert "o-1" not in harness.free
 
 
 def test_a_name_that_somebody_takes_at_the_last_moment_is_given_up() -> None:
-    desk = a_desk("OneTime", "Never")
-    desk.reconcile()
-    steps = desk.steps()
-    desk.reconcile(most=1)
+    harness = a_harness("OneTime", "Never")
+    harness.reconcile()
+    steps = harness.steps()
+    harness.reconcile(most=1)
     assert len(steps) == 1 + REPLICAS
-    desk.foreign = {"o-1"}
-    desk.settle()
-    assert sorted(desk.free) == ["o-0", "o-2", "o-3"]
-    assert desk.order.status.collision_count == 1
+    harness.foreign = {"o-1"}
+    harness.settle()
+    assert sorted(harness.free) == ["o-0", "o-2", "o-3"]
+    assert harness.order.status.collision_count == 1
 
 
 @given(st.sets(st.integers(0, 300)))
@@ -179,16 +179,16 @@ def test_names_of_tickets_are_legal_and_tell_their_number(
 @pytest.mark.parametrize(("kind", "policy"), sorted(REPLACED))
 def test_an_order_of_an_older_version_keeps_its_tickets(kind: str, policy: str) -> None:
     """S40: its status has no books, and its tickets are there."""
-    desk = a_desk(kind, policy)
-    desk.settle()
-    desk.become("o-0", TicketPhase.CLAIMED)
-    before = set(desk.tickets)
-    desk.lose_books()
-    desk.settle()
-    assert before <= set(desk.tickets)
-    assert set(desk.free) >= {"o-1", "o-2"}
-    assert len(desk.free) <= REPLICAS
-    desk.edit({"replicas": REPLICAS + 1})
-    desk.settle()
-    assert len(desk.tickets) > len(before)
-    assert len(set(desk.made)) == len(desk.made)
+    harness = a_harness(kind, policy)
+    harness.settle()
+    harness.become("o-0", TicketPhase.CLAIMED)
+    before = set(harness.tickets)
+    harness.lose_books()
+    harness.settle()
+    assert before <= set(harness.tickets)
+    assert set(harness.free) >= {"o-1", "o-2"}
+    assert len(harness.free) <= REPLICAS
+    harness.edit({"replicas": REPLICAS + 1})
+    harness.settle()
+    assert len(harness.tickets) > len(before)
+    assert len(set(harness.made)) == len(harness.made)

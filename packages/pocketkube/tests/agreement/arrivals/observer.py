@@ -53,7 +53,7 @@ class Snapshot:
         return cluster
 
 
-class Lookout:
+class Observer:
     """Sees a cluster through watches, which may be late, and on request through lists, which are not."""
 
     def __init__(self, client: Client, manager: Manager) -> None:
@@ -81,14 +81,14 @@ class Lookout:
 
 
 @asynccontextmanager
-async def a_lookout(client: Client, clock: Clock) -> AsyncIterator[Lookout]:
+async def an_observer(client: Client, clock: Clock) -> AsyncIterator[Observer]:
     """Watches a cluster while the block runs."""
     manager = Manager(client, Settings(identity="lookout"), clock=clock, rng=random.Random(1))
-    lookout = Lookout(client, manager)
+    observer = Observer(client, manager)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         try:
-            yield lookout
+            yield observer
         finally:
             stop.set()
