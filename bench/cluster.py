@@ -18,7 +18,7 @@ from bench.plane import a_client
 from korder.api.reserve import ORDERS, TICKETS
 from korder.cli import cluster_objects
 from korder.install import crds
-from korder.install.objects import priority_class
+from korder.reserve.domain import priority_class
 from kubeloop.client import rest_mapper
 from kubeloop.client.client import Client
 from kubeloop.client.errors import UnknownOutcome

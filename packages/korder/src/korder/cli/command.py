@@ -14,15 +14,15 @@ from kubeloop.client.errors import KubeError
 from kubeloop.net.http import NetError
 
 _MODULES = {"simulate": "simulate.command"}
-VERBS = (
+_BEFORE = (
     "up",
     "get",
     "watch",
     "apply",
     "describe",
     "delete",
-    "tickets",
-    "quota",
+)
+_AFTER = (
     "explain",
     "kubectl",
     "simulate",
@@ -69,11 +69,26 @@ def command(asked: str) -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback()(_options)
-    for verb in [asked] if asked in VERBS else VERBS:
-        run = import_module(f"korder.cli.{_MODULES.get(verb, verb)}").run
+    for verb, module in verbs(asked).items():
+        run = import_module(module).run
         app.command(verb, context_settings=_ALL_ARGUMENTS if verb == "kubectl" else None)(run)
     app.command("version")(show_version)
     return app
+
+
+def verbs(asked: str = "") -> dict[str, str]:
+    """The modules of the verb that is asked for, or of all verbs if it is none of them."""
+    if asked in (*_BEFORE, *_AFTER):
+        return {asked: _module(asked)}
+    found = {verb: _module(verb) for verb in _BEFORE}
+    for domain in import_module("korder.domains").DOMAINS:
+        found |= domain.verbs
+    found |= {verb: _module(verb) for verb in _AFTER}
+    return {asked: found[asked]} if asked in found else found
+
+
+def _module(verb: str) -> str:
+    return f"korder.cli.{_MODULES.get(verb, verb)}"
 
 
 def run() -> None:

@@ -11,16 +11,18 @@ import yaml
 
 from korder.cli import cluster_objects
 from korder.cli.session import checked_namespace, cluster
+from korder.domains import DOMAINS
 from korder.install import crds, objects
 from korder.install.objects import Admission
 from korder.install_config import NAMESPACE, Site
-from korder.reserve.admission import configs
 from kubeloop.client import rest_mapper
 from kubeloop.client.client import Client
 from kubeloop.client.errors import KubeError
 from kubeloop.client.rest_mapper import Catalog
 from kubeloop.objects.core import NAMESPACES
 from kubeloop.objects.meta import JSON
+
+_GUARD = ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy")
 
 
 class Wish(StrEnum):
@@ -96,9 +98,10 @@ async def _install(
 
 
 async def _apply(client: Client, catalog: Catalog, place: Site, admission: Admission) -> None:
-    is_fenced = catalog.of(configs.API, configs.KIND) is not None
+    is_guarded = catalog.of(*_GUARD) is not None
+    guards = objects.guards(place)
     for body in objects.objects(place, admission):
-        if not is_fenced and cluster_objects.key_of(body).name == configs.NAME:
+        if not is_guarded and body in guards:
             continue
         if body["kind"] == NAMESPACES.kind and await cluster_objects.is_others(
             client, place.namespace
@@ -108,11 +111,9 @@ async def _apply(client: Client, catalog: Catalog, place: Site, admission: Admis
     for body in objects.replaced(place, admission):
         if gone := await cluster_objects.remove(client, catalog, body):
             print(f"{gone} removed")
-    if not is_fenced:
-        print(
-            "this server has no ValidatingAdmissionPolicy (Kubernetes 1.30 and newer):"
-            " the manager's right to patch nodes is not limited to its taint"
-        )
+    for unguarded in () if is_guarded else (domain.unguarded for domain in DOMAINS):
+        if unguarded:
+            print(f"this server has no {_GUARD[1]} (Kubernetes 1.30 and newer): {unguarded}")
     if not place.image:
         print(await _about_manager(client, place))
 

@@ -14,13 +14,12 @@ import structlog
 import typer
 
 from korder import install_config
-from korder.cli import cluster_objects, logs, loops
+from korder.cli import cluster_objects, logs, loops, webhooks
+from korder.cli.domain_flags import OptionsOf, with_domain_flags
 from korder.cli.install import Wish
 from korder.cli.session import checked_namespace, cluster, home
+from korder.domains import DOMAINS
 from korder.install import crds
-from korder.reserve import domain
-from korder.reserve.admission import webhook
-from korder.reserve.handovers.handover_state import Handover
 from kubeloop.client import discovery
 from kubeloop.client.client import Client
 from kubeloop.client.errors import Forbidden, KubeError
@@ -29,6 +28,7 @@ from kubeloop.objects.meta import Key
 from kubeloop.runtime.clock import SystemClock
 from kubeloop.runtime.manager import Address, Manager, PartEnded, Settings
 from kubeloop.runtime.webhook.ca_injector import CaInjector
+from kubeloop.runtime.webhook.handler import AdmissionHandler
 
 log = structlog.get_logger(__name__)
 
@@ -53,13 +53,14 @@ class _Typed:
     """What was asked for: of the manager, of its controllers, of webhooks; and where lease and certificate are kept, if it was said."""
 
     settings: Settings
-    options: domain.Options
+    options: OptionsOf
     elect: bool
     admission: Wish
     hooks: Address | None
     namespace: str | None
 
 
+@with_domain_flags("kubeconfig")
 def run(  # noqa: PLR0913, PLR0917  the options of the verb
     leader_elect: Annotated[
         bool, typer.Option("--leader-elect", help="Let only one of several replicas act.")
@@ -86,35 +87,13 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     admission: Annotated[
         Wish, typer.Option(help="Serve webhooks if they are installed (auto), always, or never.")
     ] = Wish.AUTO,
-    guardian_image: Annotated[
-        str, typer.Option(help="What guardians run.")
-    ] = domain.USUAL.guardian_image,
-    guardian_pull_secret: Annotated[
-        list[str] | None,
-        typer.Option(help="A Secret to pull that image with; can be said several times."),
-    ] = None,
-    allow_system_classes: Annotated[
-        bool,
-        typer.Option("--allow-system-classes", help="Let guardians have a system- priority class."),
-    ] = False,
-    recreate_stuck_pods: Annotated[
-        bool, typer.Option(help="Delete pods that cannot be bound, if their controller makes new.")
-    ] = True,
-    handover: Annotated[
-        Handover, typer.Option(help="Keep room for claimants by a taint, or by nomination only.")
-    ] = domain.USUAL.handover,
-    return_finalizer: Annotated[
-        bool,
-        typer.Option(
-            "--return-finalizer",
-            help="Keep deleted pods of tickets with afterUse: Reserve until their room is protected.",
-        ),
-    ] = False,
     kubeconfig: Annotated[str | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str | None, typer.Option(help="The context of the kubeconfig.")] = None,
     log_format: Annotated[
         logs.LogFormat, typer.Option(help="How log lines look.")
     ] = logs.LogFormat.TEXT,
+    *,
+    options: OptionsOf,
 ) -> None:
     """Run korder's controllers on the cluster of the kubeconfig."""
     logs.configure(log_format)
@@ -123,14 +102,6 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         metrics=_address(metrics_bind_address),
         probes=_address(health_probe_bind_address),
         measure_lag=True,
-    )
-    options = domain.Options(
-        guardian_image=guardian_image,
-        pull_secrets=tuple(guardian_pull_secret or ()),
-        allow_system_classes=allow_system_classes,
-        recreate_stuck_pods=recreate_stuck_pods,
-        handover=handover,
-        return_finalizer=return_finalizer,
     )
     hooks = _address(webhook_bind_address)
     typed = _Typed(settings, options, leader_elect, admission, hooks, lease_namespace)
@@ -146,16 +117,17 @@ async def _manage(kubeconfig: str | None, context: str | None, typed: _Typed) ->
     async with cluster(kubeconfig, context, rng, patient=True) as client:
         await _check_crds(client)
         log.info("starting", version=version("korder"), identity=typed.settings.identity)
-        await webhook.check(client)
+        for domain in DOMAINS:
+            await domain.check(client)
         namespace = typed.namespace or await _installed(client) or home(kubeconfig, context)
         lease = Key(namespace, install_config.LEASE) if typed.elect else None
         manager = Manager(client, replace(typed.settings, lease=lease), clock=clock, rng=rng)
-        counted = domain.add_reserve(manager, typed.options)
+        handlers = dict[str, AdmissionHandler]()
+        for domain in DOMAINS:
+            handlers |= domain.controllers(manager, typed.options[domain.name], clock)
         names = await _names(client, typed.admission, namespace)
         if names and typed.hooks is not None:
-            classes = typed.options.allow_system_classes
-            gates = webhook.by_path(clock, counted, system_classes=classes)
-            webhook.add_webhooks(manager, client, gates, typed.hooks, names, namespace, clock)
+            webhooks.add_webhooks(manager, client, handlers, typed.hooks, names, namespace, clock)
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -6,28 +6,28 @@ no longer runs are let go by taking our finalizers off.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 import random
 from typing import Annotated, TypeVar
 
 import typer
 
-from korder.api.reserve import RETURN_FINALIZER, SCHEDULING_GATE
 from korder.cli import cluster_objects
 from korder.cli.session import checked_namespace, cluster
+from korder.domain import Trace
+from korder.domains import DOMAINS
 from korder.install import crds, objects
 from korder.install.objects import Admission
 from korder.install_config import MANAGER, NAMESPACE, Site
-from korder.reserve.claims import patches as claim_patches
 from kubeloop.client import discovery, rest_mapper
 from kubeloop.client.client import Client
 from kubeloop.client.errors import Conflict, KubeError, NotFound
 from kubeloop.client.request import Propagation
 from kubeloop.client.rest_mapper import Catalog
-from kubeloop.objects.core import NAMESPACES, NODES, PODS, Node, Pod
+from kubeloop.objects.core import NAMESPACES, PODS
 from kubeloop.objects.machinery import CUSTOM_RESOURCE_DEFINITIONS
 from kubeloop.objects.meta import JSON, HasMetadata, Key, Kind, Object, key_of
-from kubeloop.objects.plan import AnyKind, Patch
+from kubeloop.objects.plan import AnyKind
 
 T = TypeVar("T", bound=HasMetadata)
 OURS = "korder.dev/"
@@ -66,9 +66,12 @@ async def _uninstall(
             await _remove(client, catalog, objects.admission_objects(place, admission))
         await _purge(client, kinds)
         await _remove_rest(client, catalog, place)
-        await _undo(client, NODES, _untainted)
-        await _undo(client, PODS, _released)
-        await _tell_of_waiting(client)
+        for domain in DOMAINS:
+            for trace in domain.traces:
+                await _undo(client, trace)
+        for domain in DOMAINS:
+            if waiting := await domain.left_waiting(client):
+                print(waiting, flush=True)
 
 
 async def _check_home(client: Client, namespace: str) -> None:
@@ -179,11 +182,12 @@ async def _remove_namespace(client: Client, name: str) -> None:
         return
 
 
-async def _undo(client: Client, kind: Kind[T], step: Callable[[T], Patch | None]) -> None:
+async def _undo(client: Client, trace: Trace[T]) -> None:
     """Takes back what a manager has left on objects of others, each as it is now; no manager has the right to write it anew."""
+    kind = trace.kind
     for each in (await client.list(kind)).items:
         found: T | None = each
-        while found is not None and (patch := step(found)) is not None:
+        while found is not None and (patch := trace.step(found)) is not None:
             try:
                 await cluster_objects.carry_out(client, patch)
             except (Conflict, NotFound):
@@ -191,21 +195,3 @@ async def _undo(client: Client, kind: Kind[T], step: Callable[[T], Patch | None]
                 continue
             print(f"{kind.plural}/{key_of(each)} released", flush=True)
             break
-
-
-def _untainted(node: Node) -> Patch | None:
-    return claim_patches.lowered(node) if claim_patches.token_of(node) else None
-
-
-def _released(pod: Pod) -> Patch | None:
-    return claim_patches.release(pod) if RETURN_FINALIZER in pod.metadata.finalizers else None
-
-
-async def _tell_of_waiting(client: Client) -> None:
-    waiting = [
-        str(key_of(pod))
-        for pod in (await client.list(PODS)).items
-        if any(gate.name == SCHEDULING_GATE for gate in pod.spec.scheduling_gates)
-    ]
-    if waiting:
-        print(f"still waiting for tickets that nobody will give: {', '.join(waiting)}", flush=True)

@@ -16,13 +16,14 @@ import typer
 from korder.cli import logs, loops
 from korder.cli.lockfile import alone_in
 from korder.cli.paths import EMBEDDED, chosen_kubeconfig, data_folder, kubeconfig_of_embedded
+from korder.domains import DOMAINS
 from korder.install import crds
-from korder.install.objects import Admission, admission_objects, priority_class
+from korder.install.objects import Admission, admission_objects, domain_objects
 from korder.install_config import NAMESPACE, Site
-from korder.reserve.domain import add_reserve
 from kubeloop.client.errors import ConfigError, KubeError
 from kubeloop.net.ports import is_free
 from kubeloop.runtime.clock import SystemClock, age_of_process
+from kubeloop.runtime.manager import Manager
 from pocketkube import credentials, fleet
 from pocketkube.apiserver import storage
 from pocketkube.cluster import STATE, Actor, Cluster, Options, running
@@ -109,8 +110,8 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         identity="korder-up",
         namespace=NAMESPACE,
         definitions=crds.all_crds(),
-        objects=(priority_class(), *admission_objects(Site(), Admission.POLICY)),
-        parts=() if Part.KORDER in left_out else (add_reserve,),
+        objects=(*domain_objects(Site()), *admission_objects(Site(), Admission.POLICY)),
+        parts=() if Part.KORDER in left_out else (_add_domains,),
         user=Site().manager_user,
     )
     with asyncio.Runner(loop_factory=loops.fastest()) as runner:
@@ -120,6 +121,12 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
             raise KubeError(str(error)) from error
         except asyncio.CancelledError:
             raise typer.Exit(130) from None
+
+
+def _add_domains(manager: Manager) -> None:
+    """What korder itself runs."""
+    for domain in DOMAINS:
+        domain.with_usual_options(manager, SystemClock())
 
 
 async def _up(options: Options, folder: Path, *, reset: bool) -> None:

@@ -5,17 +5,12 @@
 
 from collections.abc import Mapping
 
-from korder.api import booking, broker, mesh, quota, reservation, reserve
+from korder.domains import DOMAINS
 from kubeloop.objects.meta import JSON
 from kubeloop.schema import crd
 
-DEFINITIONS: tuple[crd.Definition, ...] = (
-    *reserve.DEFINITIONS,
-    *quota.DEFINITIONS,
-    *broker.DEFINITIONS,
-    *reservation.DEFINITIONS,
-    *booking.DEFINITIONS,
-    *mesh.DEFINITIONS,
+DEFINITIONS: tuple[crd.Definition, ...] = tuple(
+    definition for domain in DOMAINS for definition in domain.definitions
 )
 
 KINDS = tuple(definition.kind for definition in DEFINITIONS)

@@ -6,14 +6,11 @@ only if there is an image: a manager may also run elsewhere.
 
 from enum import StrEnum
 
-from korder.api.reserve import GUARDIAN_PRIORITY_CLASS
+from korder.domains import DOMAINS
+from korder.install.rbac import rights
 from korder.install_config import LEASE, MANAGER, SELECTOR, WEBHOOK, WEBHOOK_PORT, Site, meta
-from korder.reserve.admission.configs import fence, policies, webhooks
-from korder.reserve.domain import rights
 from kubeloop.objects.meta import JSON
 
-PRIORITY = 1_000_000
-"""Of guardians: above what people usually run, far below what the system itself runs."""
 REPLICAS = 2
 
 
@@ -31,25 +28,43 @@ def objects(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
     manager = (_deployment(place, admission),) if place.image else ()
     return (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": meta(place.namespace)},
-        priority_class(),
+        *domain_objects(place),
         *rights(place),
         *served,
         *manager,
         *admission_objects(place, admission),
-        *fence(place),
+        *guards(place),
     )
 
 
 def admission_objects(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
     """What makes an API server mark and refuse."""
-    return webhooks(place) if admission is Admission.WEBHOOK else policies(place)
+    return _webhooks(place) if admission is Admission.WEBHOOK else _policies(place)
 
 
 def replaced(place: Site, admission: Admission) -> tuple[dict[str, JSON], ...]:
     """What only the other means of admission needs, callers before who is called."""
     if admission is Admission.WEBHOOK:
-        return policies(place)
-    return (*webhooks(place), _service(place))
+        return _policies(place)
+    return (*_webhooks(place), _service(place))
+
+
+def domain_objects(place: Site) -> tuple[dict[str, JSON], ...]:
+    """What domains need beside their kinds."""
+    return tuple(body for domain in DOMAINS for body in domain.objects(place))
+
+
+def guards(place: Site) -> tuple[dict[str, JSON], ...]:
+    """Policies that restrict the manager; servers without ValidatingAdmissionPolicy go without."""
+    return tuple(body for domain in DOMAINS for body in domain.guards(place))
+
+
+def _webhooks(place: Site) -> tuple[dict[str, JSON], ...]:
+    return tuple(body for domain in DOMAINS for body in domain.webhooks(place))
+
+
+def _policies(place: Site) -> tuple[dict[str, JSON], ...]:
+    return tuple(body for domain in DOMAINS for body in domain.policies(place))
 
 
 def kept_by_managers(place: Site) -> tuple[dict[str, JSON], ...]:
@@ -62,18 +77,6 @@ def kept_by_managers(place: Site) -> tuple[dict[str, JSON], ...]:
             "metadata": meta(LEASE, place.namespace),
         },
     )
-
-
-def priority_class() -> dict[str, JSON]:
-    """The class of guardians: nobody usual preempts them, and they preempt nobody."""
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": meta(GUARDIAN_PRIORITY_CLASS),
-        "value": PRIORITY,
-        "preemptionPolicy": "Never",
-        "description": "Pods that hold room for tickets of korder.",
-    }
 
 
 def _service(place: Site) -> dict[str, JSON]:

@@ -1,17 +1,21 @@
-"""The domain `reserve`: its controllers, one line each, and the RBAC rules they need.
+"""The domain `reserve`: what it contributes to korder, its controllers one line each."""
 
-`korder manager` adds it on any cluster, `korder up` and simulation on the embedded one.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Annotated
 
-from korder import install_config
-from korder.api.reserve import ORDERS
-from korder.install_config import JUDGING, MANAGER, WEBHOOK, Site, meta
+from korder import install_config, rbac
+from korder.api import quota, reserve as api
+from korder.api.reserve import GUARDIAN_PRIORITY_CLASS, ORDERS, RETURN_FINALIZER, SCHEDULING_GATE
+from korder.domain import Domain, Flag, Trace
+from korder.install_config import JUDGING, meta
+from korder.rbac import READ, WRITE, Rbac, may
+from korder.reserve.admission import configs, webhook
 from korder.reserve.admission.webhook import Counted
+from korder.reserve.claims import patches as claim_patches
 from korder.reserve.claims.controller import Claims, SpoofedAnnotations
+from korder.reserve.explain import reader
 from korder.reserve.handovers import handover_state
 from korder.reserve.handovers.controller import HandOvers
 from korder.reserve.handovers.handover_state import Handover
@@ -20,114 +24,59 @@ from korder.reserve.orders.controller import Orders
 from korder.reserve.quotas.controller import QuotaCounter, Quotas, Renewing
 from korder.reserve.tickets import guardian
 from korder.reserve.tickets.controller import Tickets
-from kubeloop.objects.core import NODES
-from kubeloop.objects.meta import JSON
+from kubeloop.client.client import Client
+from kubeloop.objects.core import NODES, PODS, Node, Pod
+from kubeloop.objects.meta import JSON, key_of
+from kubeloop.objects.plan import Patch
+from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.manager import Manager
-
-_RBAC = "rbac.authorization.k8s.io"
-_ADMISSION = "admissionregistration.k8s.io"
-_LEASES = "coordination.k8s.io"
-READ = ("get", "list", "watch")
-WRITE = ("create", "delete", "deletecollection", "patch", "update")
+from kubeloop.runtime.webhook.handler import AdmissionHandler
 
 _ROLES = {"admin": ("*",), "editor": (*READ, *WRITE), "viewer": READ}
 _JOINS = {"admin": "admin", "editor": "edit", "viewer": "view"}
 """The role of Kubernetes that ours becomes a part of."""
 _KINDS = {"order": "orders", "ticket": "tickets", "quota": "quotas"}
 _NAMESPACED = ("order", "ticket")
-
-
-def _may(
-    verbs: Sequence[str], group: str, *resources: str, names: Sequence[str] = ()
-) -> dict[str, JSON]:
-    rule: dict[str, JSON] = {
-        "apiGroups": [group],
-        "resources": list(resources),
-        "verbs": list(verbs),
-    }
-    return {**rule, "resourceNames": list(names)} if names else rule
-
-
 _OURS = "core.korder.dev"
-_EVERYWHERE: tuple[dict[str, JSON], ...] = (
-    _may(("get", "list", "watch", "create", "patch", "delete"), "", "pods"),
-    _may(("patch",), "", "pods/status"),
-    _may(READ, "", "nodes", "namespaces"),
-    _may(("patch",), "", "nodes"),
-    _may(("get", "list", "watch", "patch"), _OURS, "orders", "quotas"),
-    _may(("get", "list", "watch", "create", "patch", "delete"), _OURS, "tickets"),
-    _may(("patch",), _OURS, "orders/status", "tickets/status", "quotas/status"),
-    _may(("update",), _OURS, "orders/finalizers", "tickets/finalizers"),
-    _may(("create", "patch"), "events.k8s.io", "events"),
-    _may(
-        ("get", "patch"),
-        _ADMISSION,
-        "mutatingwebhookconfigurations",
-        "validatingwebhookconfigurations",
-        names=(WEBHOOK,),
-    ),
-    _may(("get",), _ADMISSION, "validatingadmissionpolicies", names=(JUDGING,)),
-    _may(("get",), _RBAC, "clusterrolebindings", names=(MANAGER,)),
-)
-_AT_HOME: tuple[dict[str, JSON], ...] = (
-    _may(("create",), _LEASES, "leases"),
-    _may(("get", "patch"), _LEASES, "leases", names=(install_config.LEASE,)),
-    _may(("create",), "", "secrets"),
-    _may(("get", "patch"), "", "secrets", names=(WEBHOOK,)),
-)
 
 
-def rights(place: Site) -> tuple[dict[str, JSON], ...]:
-    """All roles and bindings of an installation."""
-    return (*_managers(place), *(_for_people(*each) for each in product(_KINDS, _ROLES)))
-
-
-def _managers(place: Site) -> tuple[dict[str, JSON], ...]:
-    home = place.namespace
-    scheduler = _may(("list", "watch"), _LEASES, "leases", names=("kube-scheduler",))
-    return (
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta(MANAGER, home)},
-        _role("ClusterRole", meta(MANAGER), _EVERYWHERE),
-        _binding("ClusterRoleBinding", meta(MANAGER), "ClusterRole", place),
-        _role("Role", meta(MANAGER, home), _AT_HOME),
-        _binding("RoleBinding", meta(MANAGER, home), "Role", place),
-        # A scheduler that begins anew has to be told again which room is spoken for.
-        _role("Role", meta(MANAGER, "kube-system"), [scheduler]),
-        _binding("RoleBinding", meta(MANAGER, "kube-system"), "Role", place),
-    )
-
-
-def _for_people(kind: str, role: str) -> dict[str, JSON]:
-    metadata = meta(f"korder-{kind}-{role}")
+def _role(kind: str, name: str) -> dict[str, JSON]:
+    metadata = meta(f"korder-{kind}-{name}")
     if kind in _NAMESPACED:
-        aggregation: dict[str, JSON] = {f"{_RBAC}/aggregate-to-{_JOINS[role]}": "true"}
+        aggregation: dict[str, JSON] = {f"{rbac.GROUP}/aggregate-to-{_JOINS[name]}": "true"}
         metadata["labels"] = {**install_config.PART_OF, **aggregation}
     plural = _KINDS[kind]
-    rules = [_may(_ROLES[role], _OURS, plural), _may(("get",), _OURS, f"{plural}/status")]
-    if kind == "order" and role != "viewer":
-        rules.append(_may(("get", "patch", "update"), _OURS, "orders/scale"))
-    return _role("ClusterRole", metadata, rules)
+    rules = [may(_ROLES[name], _OURS, plural), may(("get",), _OURS, f"{plural}/status")]
+    if kind == "order" and name != "viewer":
+        rules.append(may(("get", "patch", "update"), _OURS, "orders/scale"))
+    return rbac.role("ClusterRole", metadata, rules)
 
 
-def _role(
-    kind: str, metadata: dict[str, JSON], rules: Sequence[dict[str, JSON]]
-) -> dict[str, JSON]:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": kind,
-        "metadata": metadata,
-        "rules": list(rules),
-    }
-
-
-def _binding(kind: str, metadata: dict[str, JSON], role: str, place: Site) -> dict[str, JSON]:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": kind,
-        "metadata": metadata,
-        "roleRef": {"apiGroup": _RBAC, "kind": role, "name": MANAGER},
-        "subjects": [{"kind": "ServiceAccount", "name": MANAGER, "namespace": place.namespace}],
-    }
+_RBAC = Rbac(
+    cluster=(
+        may(("get", "list", "watch", "create", "patch", "delete"), "", "pods"),
+        may(("patch",), "", "pods/status"),
+        may(READ, "", "nodes", "namespaces"),
+        may(("patch",), "", "nodes"),
+        may(("get", "list", "watch", "patch"), _OURS, "orders", "quotas"),
+        may(("get", "list", "watch", "create", "patch", "delete"), _OURS, "tickets"),
+        may(("patch",), _OURS, "orders/status", "tickets/status", "quotas/status"),
+        may(("update",), _OURS, "orders/finalizers", "tickets/finalizers"),
+        may(
+            ("get",),
+            "admissionregistration.k8s.io",
+            "validatingadmissionpolicies",
+            names=(JUDGING,),
+        ),
+    ),
+    # A scheduler that restarts has to get the nominations again.
+    namespaces={
+        "kube-system": [
+            may(("list", "watch"), "coordination.k8s.io", "leases", names=("kube-scheduler",))
+        ]
+    },
+    roles=tuple(_role(*each) for each in product(_KINDS, _ROLES)),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,20 +84,37 @@ class Options:
     """How orders and tickets are served.
 
     Attributes:
-        guardian_image: What guardians run.
+        guardian_image: The image of guardians.
         pull_secrets: Secrets with which that image is pulled, in the namespaces of the tickets.
         allow_system_classes: Whether a ticket may name a priority class of the system.
         recreate_stuck_pods: Whether a pod that was given a ticket and cannot be bound is deleted if its controller makes another.
-        handover: What keeps room on a full node while it is handed over.
+        handover: How room on a full node is kept while it is handed over.
         return_finalizer: Whether pods whose room goes back to their ticket are deleted only behind the barrier, by a finalizer on them.
     """
 
-    guardian_image: str = guardian.DEFAULT_IMAGE
-    pull_secrets: tuple[str, ...] = ()
-    allow_system_classes: bool = False
-    recreate_stuck_pods: bool = True
-    handover: Handover = Handover.TAINT
-    return_finalizer: bool = False
+    guardian_image: Annotated[str, Flag("What guardians run.")] = guardian.DEFAULT_IMAGE
+    pull_secrets: Annotated[
+        tuple[str, ...],
+        Flag(
+            "A Secret to pull that image with; can be said several times.", "--guardian-pull-secret"
+        ),
+    ] = ()
+    allow_system_classes: Annotated[
+        bool, Flag("Let guardians have a system- priority class.", "--allow-system-classes")
+    ] = False
+    recreate_stuck_pods: Annotated[
+        bool, Flag("Delete pods that cannot be bound, if their controller makes new.")
+    ] = True
+    handover: Annotated[
+        Handover, Flag("Keep room for claimants by a taint, or by nomination only.")
+    ] = Handover.TAINT
+    return_finalizer: Annotated[
+        bool,
+        Flag(
+            "Keep deleted pods of tickets with afterUse: Reserve until their room is protected.",
+            "--return-finalizer",
+        ),
+    ] = False
 
 
 USUAL = Options()
@@ -178,3 +144,72 @@ def add_reserve(manager: Manager, options: Options = USUAL) -> Counted:
     Measuring(manager)
     nodes, orders = manager.informers.of(NODES).reader, manager.informers.of(ORDERS).reader
     return Counted(quota_counter.quota_cache, nodes.all, orders.get)
+
+
+def _controllers(
+    manager: Manager, options: Options, clock: Clock
+) -> Mapping[str, AdmissionHandler]:
+    counted = add_reserve(manager, options)
+    return webhook.by_path(clock, counted, system_classes=options.allow_system_classes)
+
+
+PRIORITY = 1_000_000
+"""Of guardians: above what people usually run, far below what the system itself runs."""
+
+
+def priority_class() -> dict[str, JSON]:
+    """The class of guardians: pods of usual priorities do not preempt them, and they preempt no pod."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": meta(GUARDIAN_PRIORITY_CLASS),
+        "value": PRIORITY,
+        "preemptionPolicy": "Never",
+        "description": "Pods that hold room for tickets of korder.",
+    }
+
+
+def _untainted(node: Node) -> Patch | None:
+    return claim_patches.lowered(node) if claim_patches.token_of(node) else None
+
+
+def _released(pod: Pod) -> Patch | None:
+    return claim_patches.release(pod) if RETURN_FINALIZER in pod.metadata.finalizers else None
+
+
+async def _left_waiting(client: Client) -> str:
+    waiting = [
+        str(key_of(pod))
+        for pod in (await client.list(PODS)).items
+        if any(gate.name == SCHEDULING_GATE for gate in pod.spec.scheduling_gates)
+    ]
+    return (
+        f"still waiting for tickets that nobody will give: {', '.join(waiting)}" if waiting else ""
+    )
+
+
+RESERVE: Domain[Options] = Domain(
+    name="reserve",
+    definitions=(*api.DEFINITIONS, *quota.DEFINITIONS),
+    options=USUAL,
+    controllers=_controllers,
+    check=webhook.check,
+    rbac=_RBAC,
+    objects=lambda _: (priority_class(),),
+    webhooks=configs.webhooks,
+    policies=configs.policies,
+    guards=configs.fence,
+    unguarded="the manager's right to patch nodes is not limited to its taint",
+    verbs={"tickets": "korder.cli.tickets", "quota": "korder.cli.quota"},
+    explains={
+        PODS: reader.explain_pod,
+        ORDERS: reader.explain_order,
+        api.TICKETS: reader.explain_ticket,
+        quota.QUOTAS: reader.explain_quota,
+        NODES: reader.explain_node,
+    },
+    explain_reads=(ORDERS, api.TICKETS),
+    traces=(Trace(NODES, _untainted), Trace(PODS, _released)),
+    left_waiting=_left_waiting,
+    scenario="korder.reserve.scenarios.scenario:RESERVE",
+)

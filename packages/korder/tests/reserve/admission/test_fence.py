@@ -7,9 +7,9 @@ from tests.reserve.claims.holds import asking, claiming, hold, phase
 from tests.reserve.scene import Scene, scene
 
 from korder.api.reserve import HANDOVER_TAINT, Reason, TicketPhase
+from korder.install.rbac import rights
 from korder.install_config import Site
 from korder.reserve.admission.configs import fence
-from korder.reserve.domain import rights
 from kubeloop.client import rest_mapper
 from kubeloop.client.client import Client
 from kubeloop.client.errors import Forbidden

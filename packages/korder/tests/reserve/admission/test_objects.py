@@ -6,8 +6,9 @@ import pytest
 
 from korder.install import objects
 from korder.install.objects import Admission
+from korder.install.rbac import rights
 from korder.install_config import MANAGER, Site
-from korder.reserve.domain import rights
+from korder.reserve.domain import PRIORITY, priority_class
 from kubeloop.objects.meta import JSON
 
 Body = dict[str, Any]
@@ -19,8 +20,8 @@ def of_kind(bodies: tuple[dict[str, JSON], ...], kind: str) -> list[Body]:
 
 
 def test_guardians_stand_above_usual_pods_and_push_nobody_aside() -> None:
-    assert objects.priority_class()["preemptionPolicy"] == "Never"
-    assert 0 < objects.PRIORITY < 1_000_000_000
+    assert priority_class()["preemptionPolicy"] == "Never"
+    assert 0 < PRIORITY < 1_000_000_000
 
 
 def test_a_manager_is_deployed_only_if_there_is_an_image_and_then_twice() -> None:

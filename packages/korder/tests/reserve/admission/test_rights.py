@@ -12,8 +12,9 @@ from tests.reserve.scene import Scene, scene
 
 from korder.api.quota import QUOTA_FINALIZER, QUOTAS
 from korder.api.reserve import ORDERS, TICKETS, TicketPhase
+from korder.install.rbac import rights
 from korder.install_config import MANAGER, Site
-from korder.reserve.domain import add_reserve, rights
+from korder.reserve.domain import add_reserve
 from korder.testing.builders import a_ticket, an_order
 from kubeloop.client import rest_mapper
 from kubeloop.client.client import Client

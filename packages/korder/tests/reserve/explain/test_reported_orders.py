@@ -3,9 +3,11 @@
 from tests.simulation.history import History, at
 
 from korder.api.reserve import ORDERS, TICKETS
+from korder.reserve.scenarios.report import REPORT
 from korder.testing.builders import a_ticket, an_order
 from kubeloop.objects.meta import JSON
 from kubeloop.testing.builders import a_node, a_pod
+from pocketkube.simulation.report.extension import Extension
 from pocketkube.simulation.report.timeline import State, Timeline
 from pocketkube.simulation.report.workload_rows import Name
 
@@ -15,7 +17,9 @@ NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu"
 
 
 class Booked(History):
-    """A history in which people book."""
+    """A history of orders and tickets."""
+
+    extensions: tuple[Extension, ...] = (REPORT,)
 
     def order(self, **status: JSON) -> None:
         """An order that its controller has looked at."""

@@ -23,10 +23,10 @@ from korder.cli.simulate import (
     journal as journal_file,
     nodes as simulated_nodes,
     plan,
+    programs,
 )
 from korder.cli.simulate.flags import Asked, Destination, Form, Mistake
 from korder.cli.simulate.journal import Played
-from korder.reserve.scenarios.report import REPORT
 from kubeloop.client.errors import KubeError
 from kubeloop.net.http import NetError
 from kubeloop.objects import instant
@@ -174,7 +174,7 @@ def _replayed(file: Path, asked: Asked, journal: Path | None) -> tuple[Report, s
 
 
 def _play(played: Played, sink: Sink | None) -> Report:
-    chronicle = Chronicle(played.start, played.end, played.promised, (REPORT,))
+    chronicle = Chronicle(played.start, played.end, played.promised, programs.report())
     setup = played.setup()
     with logs.silent(), _Progress(setup, sink) as progress:
         outcome = simulate(replace(setup, observers=(chronicle.see,), sink=progress.pass_on))

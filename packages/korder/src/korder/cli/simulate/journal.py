@@ -14,7 +14,6 @@ import msgspec
 
 from korder.cli.simulate import programs
 from korder.cli.simulate.flags import Mistake
-from korder.reserve.scenarios.invariants import catalogue as reserving_catalogue
 from pocketkube.simulation.auditing.tolerances import tolerance_of
 from pocketkube.simulation.fault_plan import Chance
 from pocketkube.simulation.invariants import catalogue
@@ -61,11 +60,11 @@ class Played(Summary):
             start=self.start - timedelta(seconds=self.warm_up),
             invariants=(
                 *catalogue.standard(tolerance),
-                *(reserving_catalogue.reserving(tolerance) if self.order_pools else ()),
+                *(programs.invariants(tolerance) if self.order_pools else ()),
             ),
             replay=self.command,
             programs=(programs.program(),) if self.order_pools else (),
-            kinds=programs.KINDS if self.order_pools else (),
+            kinds=programs.kinds() if self.order_pools else (),
         )
 
 

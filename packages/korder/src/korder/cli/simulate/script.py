@@ -8,7 +8,6 @@ that are meant to end get the annotation that says when, unless they have it.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from korder.api.quota import QUOTAS
 from korder.cli.documents import Document
 from korder.cli.simulate import programs
 from korder.install import crds
@@ -30,7 +29,7 @@ PLAYED = frozenset(
         ("apps/v1", "StatefulSet"),
         ("apps/v1", "DaemonSet"),
         ("batch/v1", "Job"),
-        *programs.KINDS,
+        *programs.kinds(),
     }
 )
 """Kinds that make pods or hold room, so that they promise something."""
@@ -73,7 +72,7 @@ def stage(found: Sequence[Document], runs_for: str) -> Stage:
         if (order_pools or any(each.group in _OURS for each in rest))
         and Document(crd, "").defines not in defined
     ]
-    acted = {*PLAYED, (QUOTAS.api_version, QUOTAS.kind)} if order_pools else set(PLAYED)
+    acted = {*PLAYED, *programs.acted()} if order_pools else set(PLAYED)
     installed = (
         [Document(body, "korder itself") for body in programs.objects()] if order_pools else []
     )

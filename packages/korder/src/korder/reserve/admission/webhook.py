@@ -1,6 +1,6 @@
 """The admission handlers of pods, orders, tickets and quotas: from the review of an API server to a verdict of the rules, and back.
 
-`add_webhooks` serves them with a manager, behind a certificate that all replicas share. `check` reports at the start whether admission exempts the manager.
+`by_path` lists them by the paths they answer at. `check` reports at the start whether admission exempts the manager.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -32,14 +32,9 @@ from kubeloop.objects.core import Node, Pod
 from kubeloop.objects.machinery import SELF_SUBJECT_REVIEWS
 from kubeloop.objects.meta import JSON, Key
 from kubeloop.runtime.clock import Clock
-from kubeloop.runtime.manager import Address, Manager
 from kubeloop.runtime.webhook import review
-from kubeloop.runtime.webhook.ca_injector import CaInjector
-from kubeloop.runtime.webhook.cert_sources import SecretSource
 from kubeloop.runtime.webhook.handler import AdmissionHandler
 from kubeloop.runtime.webhook.review import Verdict
-from kubeloop.runtime.webhook.rotation import Policy
-from kubeloop.runtime.webhook.server import Settings, WebhookServer
 
 log = structlog.get_logger(__name__)
 
@@ -248,25 +243,3 @@ def by_path(
         configs.RESERVE_HANDLER: orders_and_tickets(clock, counted, system_classes=system_classes),
         configs.QUOTAS_HANDLER: quotas(counted),
     }
-
-
-def add_webhooks(
-    manager: Manager,
-    client: Client,
-    served: Mapping[str, AdmissionHandler],
-    address: Address,
-    names: Sequence[str],
-    home: str,
-    clock: Clock,
-) -> None:
-    """Serves gates at an address, under these names, with a certificate from a Secret in the namespace `home`."""
-    source = SecretSource(client, Key(home, WEBHOOK), Policy(frozenset(names)), clock)
-    server = WebhookServer(
-        served,
-        source,
-        CaInjector(client, mutating=[WEBHOOK], validating=[WEBHOOK]),
-        settings=Settings(address.host or None, address.port),
-        registry=manager.metrics.registry,
-        clock=clock,
-    )
-    manager.add(server)
