@@ -21,7 +21,7 @@ ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 
 @dataclass
 class Cluster:
-    """What a test of the keeper sees of the world."""
+    """What a test of the certificate rotator sees of the world."""
 
     server: MemoryServer = field(default_factory=MemoryServer)
 

@@ -1,4 +1,4 @@
-"""Keepers over an API server in memory, on virtual time: first start, rotation, repair, races and outages."""
+"""Certificate rotators over an API server in memory, on virtual time: first start, rotation, repair, races and outages."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,7 +1,7 @@
 """The scheduler: gives each pending pod a node, as kube-scheduler with its default plugins would.
 
 An ordinary controller, for the embedded cluster or in place of kube-scheduler on a real server. It keeps a `Cluster` picture and
-a `Backlog` up to date from the informers; a turn decides about the most urgent ready pod (`scheduling.choice`) and returns the
+a `Backlog` up to date from the informers; a turn decides about the most urgent ready pod (`schedule_one`) and returns the
 binding, or the status that says why there is none, as a plan. The names in the controller's queue are pods, but their order
 there means nothing: a turn for a pod that is not the most urgent hands over to the one that is.
 

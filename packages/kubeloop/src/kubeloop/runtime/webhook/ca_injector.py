@@ -1,6 +1,6 @@
 """Keeps `caBundle` of webhook configurations current, so that API servers trust the certificate we serve.
 
-`webhook.keeper` reads the configurations first, then learns what the bundle has to be, then writes under the version that
+`webhook.cert_rotator` reads the configurations first, then learns what the bundle has to be, then writes under the version that
 was read. In this order a replica that lags behind cannot overwrite what a faster one has published. A configuration that
 does not exist is nobody's trouble: it gets its bundle when it comes.
 """

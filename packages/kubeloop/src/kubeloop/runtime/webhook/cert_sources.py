@@ -1,6 +1,6 @@
 """Where the serving certificate comes from: a Secret that all replicas share and renew, or files that somebody else renews.
 
-`webhook.keeper` asks its source again and again; `webhook.rotation` decides for the Secret. Replicas need no leader for this:
+`webhook.cert_rotator` asks its source again and again; `webhook.rotation` decides for the Secret. Replicas need no leader for this:
 every write carries the version that was read, so of two that renew at once one wins and the other reads what the winner
 wrote. A Secret that holds something else than an authority is left alone.
 """

@@ -1,6 +1,6 @@
 """Admission reviews: the question of an API server as a value, and a verdict as its answer.
 
-Pure. `webhook.gate` decodes with it, asks a gate and encodes what the gate said; domains make verdicts with `allow` and
+Pure. `webhook.handler` decodes with it, asks a gate and encodes what the gate said; domains make verdicts with `allow` and
 `deny`. A refusal that concerns a field names it twice, in the message for people and as a cause for programs, and both
 reach the caller of the API server unchanged.
 """

@@ -1,6 +1,6 @@
 """When serving certificates and their authority are to be renewed, decided without a clock and without a cluster.
 
-Pure but for the keys it makes. `webhook.sources` holds what all replicas share in a Secret as `Material`, asks `next_step`
+Pure but for the keys it makes. `webhook.cert_sources` holds what all replicas share in a Secret as `Material`, asks `next_step`
 what is due and writes what `take` makes of it, one step at a time. The order of a rotation is what keeps every handshake
 valid: a new authority is first only trusted; when that has been published long enough for every API server to have
 noticed, it signs; and the old one is trusted until its own end, which no certificate of its outlives. Its private key
