@@ -7,12 +7,15 @@ import pytest
 from structlog.testing import capture_logs
 from tests.reserve.admission.admission_objects import admission_objects
 
+from korder.api.reserve import MANAGER_USER_ANNOTATION
 from korder.install.objects import Admission
-from korder.install_config import Site
-from korder.reserve.admission import expressions as cel, webhook
+from korder.install_config import JUDGING, Site
+from korder.reserve.admission import webhook
 from kubeloop.client.client import Client
 from kubeloop.net.http import Guard, Request
 from kubeloop.net.in_process import InProcessResponse, InProcessTransport
+from kubeloop.objects.admission import VALIDATING_ADMISSION_POLICIES
+from kubeloop.objects.meta import Key
 from kubeloop.runtime.clock import Clock
 from pocketkube.testing.apiserver import EmbeddedServer, embedded_server
 
@@ -86,5 +89,9 @@ async def test_a_server_that_does_not_tell_who_one_is_keeps_nobody_from_starting
     assert line["log_level"] == "info"
 
 
-def test_other_conditions_spare_nobody() -> None:
-    assert cel.spared(cel.CHANGES.cel) == ""
+async def test_admission_of_an_earlier_version_does_not_note_its_user(clock: Clock) -> None:
+    async with admission_objects(clock, Admission.POLICY) as cluster:
+        client = cluster.server.client()
+        note = {"metadata": {"annotations": {MANAGER_USER_ANNOTATION: None}}}
+        await client.patch(VALIDATING_ADMISSION_POLICIES, Key("", JUDGING), note)
+        assert await stated(client) == []

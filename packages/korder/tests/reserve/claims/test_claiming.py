@@ -48,7 +48,7 @@ def refused(pod: Builder[Pod], message: str, seconds_ago: int) -> Builder[Pod]:
     condition: JSON = {
         "type": "korder.dev/TicketBound",
         "status": "False",
-        "reason": "ChangeRefused",
+        "reason": "UngateRefused" if message == STAYS else "ChangeRefused",
         "message": message,
         "lastTransitionTime": (NOW - timedelta(seconds=seconds_ago)).isoformat(),
     }

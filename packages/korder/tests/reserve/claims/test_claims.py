@@ -148,8 +148,7 @@ async def test_a_pod_whose_change_is_refused_does_not_make_others_late(clock: Cl
         assert claim_patches.is_gated(kept)
         stated = claim_patches.stated(kept)
         assert stated is not None
-        assert stated.reason == "ChangeRefused"
-        assert stated.message.startswith("The pod cannot be let go: ")
+        assert stated.reason == "UngateRefused"
         assert "stays as it is" in stated.message
 
 
@@ -270,7 +269,7 @@ async def test_many_pods_that_may_not_go_are_each_tried_once(clock: Clock) -> No
             await cluster.client.create(PODS, asking(f"web{number}", wanted).json)
         await cluster.pass_time(15)
         stated = [claim_patches.stated(pod) for pod in await cluster.all(PODS)]
-        assert [each.reason for each in stated if each is not None] == ["ChangeRefused"] * 40
+        assert [each.reason for each in stated if each is not None] == ["UngateRefused"] * 40
         lines = managers[0].metrics.render().decode().splitlines()
         patches = [line for line in lines if 'controller="claims"' in line and "patch" in line]
         (tries,) = [line for line in patches if 'outcome="Invalid"' in line and "_total" in line]

@@ -269,11 +269,11 @@ class Controller:
 
         What is due later stays due: the pause after a failure is no reason to be late for it.
         """
-        done: set[int] = set()
+        done: list[Step] = []
         for stage in plan.stages:
             failures = await self._apply(stage, done)
             if failures:
-                self._tell(emit for emit in plan.emits if id(emit.after) in done)
+                self._tell(_following(plan.emits, done))
                 if plan.requeue_at is not None and plan.requeue_at > self._clock.now():
                     self.queue.add_at(key, plan.requeue_at)
                 return failures
@@ -286,21 +286,21 @@ class Controller:
         for emit in emits:
             self._recorder.record(emit)
 
-    async def _apply(self, stage: tuple[Step, ...], done: set[int]) -> "list[_Failure]":
+    async def _apply(self, stage: tuple[Step, ...], done: list[Step]) -> "list[_Failure]":
         """Applies a stage and notes which steps were done; every step is tried, failures are told afterwards."""
-        failures: list[_Failure] = []
+        failures: dict[int, _Failure] = {}
 
-        async def attempt(step: Step) -> None:
+        async def attempt(place: int) -> None:
+            step = stage[place]
             try:
                 await self._step(step)
             except KubeError as error:
-                failures.append(_Failure(step, error))
+                failures[place] = _Failure(step, error)
             else:
-                done.add(id(step))
+                done.append(step)
 
-        await _side_by_side(stage, attempt)
-        places = {id(step): place for place, step in enumerate(stage)}
-        return sorted(failures, key=lambda failure: places[id(failure.step)])
+        await _side_by_side(range(len(stage)), attempt)
+        return [failures[place] for place in sorted(failures)]
 
     async def _step(self, step: Step) -> None:
         verb = type(step).__name__.lower()
@@ -381,6 +381,23 @@ async def _side_by_side(items: Sequence[Item], do: Callable[[Item], Awaitable[No
     async with asyncio.TaskGroup() as group:
         for _ in range(min(_LANES, len(items))):
             group.create_task(lane())
+
+
+def _following(emits: Iterable[Emit], done: Iterable[Step]) -> list[Emit]:
+    """The Events that belong to one of these steps; steps are compared with those of the same object only."""
+    by_target: dict[_Target | None, list[Step]] = {}
+    for step in done:
+        by_target.setdefault(_target(step), []).append(step)
+    return [
+        emit
+        for emit in emits
+        if emit.after is not None and emit.after in by_target.get(_target(emit.after), ())
+    ]
+
+
+def _target(step: Step) -> _Target | None:
+    """The object that a step changes; one that is created has no key yet."""
+    return None if isinstance(step, Create) else (step.kind, step.key)
 
 
 def _targets(plan: Plan) -> set[_Target]:

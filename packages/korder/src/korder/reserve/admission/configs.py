@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from korder.api.quota import QUOTAS
-from korder.api.reserve import GROUP, HANDOVER_TAINT, SCHEDULING_GATE, VERSION
+from korder.api.reserve import (
+    GROUP,
+    HANDOVER_TAINT,
+    MANAGER_USER_ANNOTATION,
+    SCHEDULING_GATE,
+    VERSION,
+)
 from korder.install_config import JUDGING, WEBHOOK, Site, meta
 from korder.reserve.admission import expressions, expressions as conditions, quota_expressions
 from korder.reserve.admission.expressions import Condition, Demand
@@ -107,6 +113,7 @@ def webhooks(place: Site) -> tuple[dict[str, JSON], ...]:
     return (
         _configuration(
             "Mutating",
+            place,
             _webhook("ticket-required.korder.dev", PODS_HANDLER, of_pods, required, place, "Fail"),
             _webhook(
                 "ticket-preferred.korder.dev", PODS_HANDLER, of_pods, preferred, place, "Ignore"
@@ -114,6 +121,7 @@ def webhooks(place: Site) -> tuple[dict[str, JSON], ...]:
         ),
         _configuration(
             "Validating",
+            place,
             _webhook("tolerations.korder.dev", TOLERATIONS, of_tolerations, passing, place, "Fail"),
             _webhook(
                 "orders-and-tickets.korder.dev", RESERVE_HANDLER, of_ours, ours, place, "Fail"
@@ -123,14 +131,19 @@ def webhooks(place: Site) -> tuple[dict[str, JSON], ...]:
     )
 
 
-def _configuration(kind: str, *hooks: dict[str, JSON]) -> dict[str, JSON]:
+def _exempting(name: str, place: Site) -> dict[str, JSON]:
+    """The metadata of an object that lets the writes of this manager pass."""
+    return {**meta(name), "annotations": {MANAGER_USER_ANNOTATION: place.manager_user}}
+
+
+def _configuration(kind: str, place: Site, *hooks: dict[str, JSON]) -> dict[str, JSON]:
     if kind == "Mutating":
         # A later webhook may add the annotations that ask for a ticket.
         hooks = tuple({**hook, "reinvocationPolicy": "IfNeeded"} for hook in hooks)
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": f"{kind}WebhookConfiguration",
-        "metadata": meta(WEBHOOK),
+        "metadata": _exempting(WEBHOOK, place),
         "webhooks": list(hooks),
     }
 
@@ -203,7 +216,18 @@ _MARK = f"Object{{spec: Object.spec{{schedulingGates: [Object.spec.schedulingGat
 
 
 def policies(place: Site) -> tuple[dict[str, JSON], ...]:
-    """All policies and their bindings."""
+    """All policies and their bindings; the one that judges orders and tickets names the user that it lets pass."""
+    return tuple(
+        {**each, "metadata": _exempting(JUDGING, place)} if _is_judging(each) else each
+        for each in _policies(place)
+    )
+
+
+def _is_judging(policy: Mapping[str, JSON]) -> bool:
+    return policy["kind"] == KIND and policy["metadata"] == meta(JUDGING)
+
+
+def _policies(place: Site) -> tuple[dict[str, JSON], ...]:
     others = conditions.not_by(place.manager_user)
     marking: dict[str, JSON] = {
         **_looked_at(_PODS, others, Condition(conditions.ASKS.name, expressions.GATED)),

@@ -3,7 +3,8 @@
 `by_path` lists them by the paths they answer at. `check` reports at the start whether admission exempts the manager.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
@@ -12,9 +13,9 @@ import msgspec
 import structlog
 
 from korder.api.quota import Quota
-from korder.api.reserve import ORDERS, SCHEDULING_GATE, Order, Ticket
+from korder.api.reserve import MANAGER_USER_ANNOTATION, ORDERS, SCHEDULING_GATE, Order, Ticket
 from korder.install_config import JUDGING, WEBHOOK
-from korder.reserve.admission import configs, expressions, verdicts
+from korder.reserve.admission import configs, verdicts
 from korder.reserve.quotas import delta as quota_delta, status as quota_status
 from korder.reserve.quotas.quota_cache import QuotaCache
 from korder.reserve.quotas.verdict import Shortfall
@@ -26,11 +27,10 @@ from kubeloop.objects.admission import (
     VALIDATING_ADMISSION_POLICIES,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     AdmissionRequest,
-    MatchCondition,
 )
 from kubeloop.objects.core import Node, Pod
 from kubeloop.objects.machinery import SELF_SUBJECT_REVIEWS
-from kubeloop.objects.meta import JSON, Key
+from kubeloop.objects.meta import JSON, HasMetadata, Key
 from kubeloop.runtime.clock import Clock
 from kubeloop.runtime.webhook import review
 from kubeloop.runtime.webhook.handler import AdmissionHandler
@@ -60,23 +60,14 @@ async def check(client: Client) -> None:
 
 
 async def _known(client: Client) -> frozenset[str]:
-    """Whose writes are not judged, by whichever means of admission is installed."""
-    users = frozenset[str]()
-    try:
-        policy = await client.get(VALIDATING_ADMISSION_POLICIES, Key("", JUDGING))
-        users |= _users(policy.spec.match_conditions)
-    except NotFound:
-        pass
-    try:
-        hooks = await client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, Key("", WEBHOOK))
-        users |= _users(each for hook in hooks.webhooks for each in hook.match_conditions)
-    except NotFound:
-        pass
-    return users
-
-
-def _users(said: Iterable[MatchCondition]) -> frozenset[str]:
-    return frozenset(filter(None, (expressions.spared(each.expression) for each in said)))
+    """The users whose writes are not judged, by whichever means of admission is installed; earlier versions did not note them."""
+    installed: list[HasMetadata] = []
+    with suppress(NotFound):
+        installed.append(await client.get(VALIDATING_ADMISSION_POLICIES, Key("", JUDGING)))
+    with suppress(NotFound):
+        installed.append(await client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, Key("", WEBHOOK)))
+    users = (each.metadata.annotations.get(MANAGER_USER_ANNOTATION, "") for each in installed)
+    return frozenset(filter(None, users))
 
 
 def pods(request: AdmissionRequest) -> Verdict:

@@ -131,6 +131,14 @@ def stated(pod: Pod) -> core.ReportedCondition | None:
     return core.reported(pod.status.conditions, TICKET_BOUND_CONDITION)
 
 
+def is_stated(pod: Pod, reason: ClaimReason | Reason, message: str) -> bool:
+    """Whether the pod's condition has this content already, so that a write would change nothing."""
+    old = stated(pod)
+    return old is not None and old == msgspec.structs.replace(
+        old, reason=reason.value, message=message
+    )
+
+
 def name_for(pod: Pod, ticket: Ticket) -> str:
     """The ticket as the pod's annotation names it: with the namespace only where it is another one."""
     key = key_of(ticket)

@@ -54,9 +54,7 @@ class _Round:
 
     def wait(self, pod: Pod, wait: Wait) -> None:
         """Lets a pod wait and tells it why, unless it knows."""
-        old = patches.stated(pod)
-        known = old is not None and (old.reason, old.message) == (wait.reason, wait.message)
-        if known and not pod.status.nominated_node_name:
+        if patches.is_stated(pod, wait.reason, wait.message) and not pod.status.nominated_node_name:
             return
         step = patches.tell(pod, wait.reason, wait.message, self.now)
         loud = EventType.WARNING
@@ -204,7 +202,7 @@ def _refused_until(pod: Pod, last: ReportedCondition) -> datetime | None:
     if at is None:
         return None
     least = timedelta(seconds=REFUSED_SECONDS)
-    if last.reason == ClaimReason.CHANGE_REFUSED:
+    if last.reason in (ClaimReason.CHANGE_REFUSED, ClaimReason.UNGATE_REFUSED):
         return at + min(max(at - (born or at), least), timedelta(seconds=LONGEST_REFUSED_SECONDS))
     return at + least if last.reason == Reason.GUARDIAN_REFUSED else None
 

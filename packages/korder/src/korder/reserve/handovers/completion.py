@@ -144,9 +144,6 @@ def _back(
     return Plan(written.stages, (stated,))
 
 
-_STAYS = "The pod cannot be let go: "
-
-
 def roll_back_late(member: Member, pod: Pod, now: datetime) -> Plan:
     """The guardians did not go in time, or the node's other hand-overs took too long."""
     words = "The hand-over took too long; the pod looks for another ticket."
@@ -173,22 +170,23 @@ def roll_back_refused(member: Member, message: str, now: datetime) -> Plan:
 def roll_back_kept(member: Member, pod: Pod, message: str, now: datetime) -> Plan:
     """The server does not let the pod be tied to its node, because of somebody else's rule."""
     words = f"The pod cannot be tied to node {member.ticket.status.node_name}: {message}"
-    given, ending = _unchanged(pod, words, now), kept_back(member, message, now)
+    given = _unchanged(pod, ClaimReason.CHANGE_REFUSED, words, now)
+    ending = kept_back(member, message, now)
     return Plan((*given.stages, *ending.stages), (*given.emits, *ending.emits))
 
 
 def report_unchanged(pod: Pod, message: str, now: datetime) -> Plan:
     """Tells a pod that the server does not even let it go without a ticket."""
-    return _unchanged(pod, f"{_STAYS}{message}", now)
+    words = f"The pod cannot be let go: {message}"
+    return _unchanged(pod, ClaimReason.UNGATE_REFUSED, words, now)
 
 
 def may_not_go(stated: ReportedCondition) -> bool:
-    """Says whether a pod was last told that it may not even go without a ticket."""
-    return stated.reason == ClaimReason.CHANGE_REFUSED and stated.message.startswith(_STAYS)
+    """Whether the server last refused to remove our gate from a pod without a ticket."""
+    return stated.reason == ClaimReason.UNGATE_REFUSED
 
 
-def _unchanged(pod: Pod, words: str, now: datetime) -> Plan:
-    reason = ClaimReason.CHANGE_REFUSED
+def _unchanged(pod: Pod, reason: ClaimReason, words: str, now: datetime) -> Plan:
     step = claim_patches.tell(pod, reason, words, now, afresh=True)
     emit = Emit(PODS, pod, reason, words, EventType.WARNING, "Waiting", step)
     return Plan().then(step).tell(emit)

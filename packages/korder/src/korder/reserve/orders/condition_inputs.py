@@ -50,12 +50,13 @@ def gone_event(order: Order, gone: Sequence[Ticket], why: str) -> tuple[Emit, ..
     return _reported(order, OrderReason.TICKETS_DELETED, "deleted", names, f": {why}")
 
 
+_SHORT_REASONS = frozenset({Reason.QUOTA_EXCEEDED.value, Reason.ROLLOUT_BLOCKED.value})
+"""The reasons of a Progressing condition while a quota does not allow all tickets."""
+
+
 def short_event(order: Order, why: str) -> tuple[Emit, ...]:
-    """Tells, once while it lasts, that a quota has no room for all tickets."""
-    is_reported = any(
-        each.reason == Reason.QUOTA_EXCEEDED or why in each.message
-        for each in order.status.conditions
-    )
+    """Emits, once while it lasts, that a quota does not allow all tickets: the conditions have one of two reasons then."""
+    is_reported = any(each.reason in _SHORT_REASONS for each in order.status.conditions)
     if not why or is_reported:
         return ()
     return (Emit(ORDERS, order, Reason.QUOTA_EXCEEDED.value, why, EventType.WARNING),)
