@@ -3,6 +3,7 @@
 Only the verb that is asked for is imported: the embedded cluster alone takes a second, and `korder get` shall not pay for it.
 """
 
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
 import sys
@@ -31,6 +32,8 @@ _AFTER = (
     "uninstall",
     "manifests",
 )
+_OF_UP = ("pocketkube", "cel_expr_python")
+"""Modules that only the extra `up` installs."""
 _ALL_ARGUMENTS = {
     "allow_extra_args": True,
     "ignore_unknown_options": True,
@@ -70,8 +73,9 @@ def command(asked: str) -> typer.Typer:
     )
     app.callback()(_options)
     for verb, module in verbs(asked).items():
-        run = import_module(module).run
-        app.command(verb, context_settings=_ALL_ARGUMENTS if verb == "kubectl" else None)(run)
+        run = _load(verb, module)
+        untyped = verb == "kubectl" or run.__module__ == __name__
+        app.command(verb, context_settings=_ALL_ARGUMENTS if untyped else None)(run)
     app.command("version")(show_version)
     return app
 
@@ -85,6 +89,23 @@ def verbs(asked: str = "") -> dict[str, str]:
         found |= domain.verbs
     found |= {verb: _module(verb) for verb in _AFTER}
     return {asked: found[asked]} if asked in found else found
+
+
+def _load(verb: str, module: str) -> Callable[..., None]:
+    """Imports a verb; one whose extra is not installed only says so."""
+    try:
+        run: Callable[..., None] = import_module(module).run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _OF_UP:
+            raise
+
+        def run() -> None:
+            """Not installed: needs `pip install 'korder[up]'`."""
+            raise KubeError(
+                f"`korder {verb}` needs the embedded cluster: run `pip install 'korder[up]'`"
+            )
+
+    return run
 
 
 def _module(verb: str) -> str:
