@@ -68,6 +68,73 @@ async def test_the_barrier_stands_until_the_ticket_says_that_it_takes_its_room_b
         assert await waits(cluster, "rival")
 
 
+@asynccontextmanager
+async def in_use_by(clock: Clock, number: int) -> AsyncIterator[Scene]:
+    """Pods that have the room of tickets of 1 cpu, others with the rest of the node, and one of high priority that waits."""
+    async with scene(clock, Tickets, claiming, nodes=1) as cluster:
+        amounts: JSON = {"cpu": "1", "memory": "1Gi"}
+        spec: JSON = {"afterUse": "Reserve", "resources": {"requests": amounts}}
+        for n in range(number):
+            await cluster.put(a_ticket(f"t-{n}").but({"spec": spec}))
+            await phase(cluster, f"t-{n}", TicketPhase.RESERVED)
+        for n in range(number):
+            patient: JSON = {"terminationGracePeriodSeconds": 30}
+            await cluster.put(asking(f"web-{n}").but({"spec": patient}))
+        for n in range(number):
+            await phase(cluster, f"t-{n}", TicketPhase.CLAIMED)
+        for n in range(number, 4):
+            await cluster.put(a_pod(f"other-{n}").requesting(cpu="1"))
+            await bound(cluster, f"other-{n}")
+        await a_priority(cluster, "high", 2_000_000)
+        rival = a_pod("rival").requesting(cpu="1").but({"spec": {"priorityClassName": "high"}})
+        await cluster.put(rival)
+        await cluster.until(PODS, "rival", lambda pod: bool(pod.status.conditions))
+        yield cluster
+
+
+@pytest.mark.parametrize("apart", [0.05, 0.3, 1.2])
+async def test_tickets_whose_pods_go_one_after_the_other_take_their_room_back(
+    clock: Clock, apart: float
+) -> None:
+    """Each guardian seems to fit beside its pod, into the room that the last one has left."""
+    async with in_use_by(clock, 4) as cluster:
+        cluster.machines.slow(NODE, Manners(stop=2))
+        for n in range(4):
+            await cluster.client.delete(PODS, Key("default", f"web-{n}"))
+            await cluster.pass_time(apart)
+        for n in range(4):
+            await phase(cluster, f"t-{n}", TicketPhase.RESERVED)
+        await cluster.pass_time(1)
+        assert await waits(cluster, "rival")
+        assert not await is_behind_barrier(cluster)
+
+
+async def test_a_ticket_waits_for_the_room_of_a_pod_whose_guardian_has_taken_that_of_its_own(
+    clock: Clock,
+) -> None:
+    """It says Lost only when no room on its node can come back; the barrier stands until then."""
+    async with in_use_by(clock, 2) as cluster:
+        cluster.machines.slow(NODE, Manners(stop=10))
+        await cluster.client.delete(PODS, Key("default", "web-1"))
+        other = "korder-guardian-t-1"
+        guardian = await cluster.until(PODS, other, lambda pod: bool(pod.spec.tolerations))
+        await cluster.pass_time(0.5)
+        await cluster.edit(PODS, other, {"spec": {"schedulingGates": None}})
+        target: JSON = {"metadata": {"uid": guardian.metadata.uid}, "target": {"name": NODE}}
+        await cluster.client.post(PODS, Key("default", other), "binding", target)
+        await cluster.client.delete(PODS, Key("default", "web-0"), grace_seconds=0)
+        await cluster.pass_time(1)
+        waiting = await cluster.get(TICKETS, "t-0")
+        assert waiting is not None
+        assert (waiting.status.reason, waiting.status.node_name) == ("Returning", NODE)
+        assert await cluster.get(PODS, "web-1") is not None
+        await phase(cluster, "t-0", TicketPhase.RESERVED)
+        await phase(cluster, "t-1", TicketPhase.RESERVED)
+        await cluster.pass_time(2)
+        assert await waits(cluster, "rival")
+        assert not await is_behind_barrier(cluster)
+
+
 @pytest.mark.parametrize("grace", [None, 0])
 async def test_with_the_finalizer_a_fast_deletion_gives_the_room_to_no_other_pod(
     clock: Clock, grace: int | None

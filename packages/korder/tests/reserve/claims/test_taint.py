@@ -1,6 +1,7 @@
 """The hand-over behind a taint, as a state machine: what it does next follows from node, tickets, pods and guardians alone."""
 
 from datetime import timedelta
+from typing import cast
 
 import pytest
 from tests.reserve.claims.batches import (
@@ -24,10 +25,11 @@ from kubeloop.objects import codec, instant, node_room, patch
 from kubeloop.objects.core import NODES, PODS, Node, Pod
 from kubeloop.objects.meta import JSON
 from kubeloop.objects.plan import Patch, Plan
-from kubeloop.testing.builders import Builder, a_node, a_pod
+from kubeloop.testing.builders import Builder, PodBuilder, a_node, a_pod
 
 FULL = (guardian("other", cpu="3"),)
 CROWDED = (guardian("other", cpu="4"),)
+ONE_FREE = (guardian("other", cpu="3"),)
 TOKEN = claim_patches.new_token(NOW - timedelta(seconds=1))
 BARE = a_node(NODE).stored("uid-node")
 
@@ -289,13 +291,47 @@ def test_a_claim_whose_guardian_does_not_go_ends_at_its_deadline() -> None:
     assert ["t is Pending (NeverBound)"] in steps(late)
 
 
-def test_a_guardian_that_fits_beside_the_pod_that_terminates_is_placed_without_a_barrier() -> None:
-    waiting = a_pod("back").requesting(cpu="1").gated_by("korder.dev/guardian").stored("uid-back")
-    demand = node_room.demand_of(waiting.build())
-    occupied = Return(is_occupied=True, waiting=(waiting.build(),), demand=demand)
-    assert steps(node=BARE, returning=(occupied,)) == [["open back"]]
+def gone_back(name: str) -> PodBuilder:
+    pod = a_pod(name).requesting(cpu="1").gated_by("korder.dev/guardian").stored(f"uid-{name}")
+    return cast("PodBuilder", pod)
+
+
+def test_a_guardian_that_fits_beside_the_pod_that_terminates_is_placed_while_the_barrier_rises() -> (
+    None
+):
+    """Others may take the free room before; then the room of the pod is the guardian's only one."""
+    waiting = gone_back("back").build()
+    demand = node_room.demand_of(waiting)
+    occupied = Return(is_occupied=True, waiting=(waiting,), demand=demand)
+    placed = [["open back through barrier", "raise barrier"]]
+    assert steps(node=BARE, returning=(occupied,)) == placed
+    tolerating = (
+        a_pod("back")
+        .requesting(cpu="1")
+        .but({"spec": {"tolerations": [codec.plain(claim_patches.toleration(TOKEN))]}})
+    )
+    opened = Return(is_occupied=True, waiting=(tolerating.build(),), demand=demand)
+    assert steps(returning=(opened,)) == []
+    assert steps(there=CROWDED, returning=(opened,)) == []
     raised = steps(there=CROWDED, node=BARE, returning=(occupied,))
     assert raised == [["raise barrier"], ["let back through barrier"]]
+
+
+@pytest.mark.parametrize("is_created", [True, False])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_no_guardian_is_placed_beside_its_pod_in_room_that_another_ticket_takes_back(
+    is_first: bool, is_created: bool
+) -> None:
+    """There is room for one: that of a pod that has left it."""
+    mine, other = gone_back("back").build(), gone_back("other").build()
+    demand = node_room.demand_of(mine)
+    free = Return(
+        is_occupied=False, waiting=(mine,) if is_created else (), is_new=True, demand=demand
+    )
+    occupied = Return(is_occupied=True, waiting=(other,), demand=demand)
+    returning = (free, occupied) if is_first else (occupied, free)
+    let = ["let back through barrier"] if is_created else []
+    assert steps(there=ONE_FREE, returning=returning) == [[*let, "let other through barrier"]]
 
 
 def test_a_barrier_that_only_a_return_keeps_gets_a_new_token_for_new_members() -> None:

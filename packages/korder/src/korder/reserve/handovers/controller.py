@@ -177,8 +177,10 @@ class HandOvers:
     def _return(self, ticket: Ticket, now: datetime) -> Return | None:
         guardians = tuple(self._pods.reader.where(indexes.PODS_BY_TICKET, ticket.metadata.uid))
         waiting = [pod for pod in guardians if not pod.spec.node_name]
+        demand = guardian.demand(ticket)
         if guardian_replacement.is_arriving(ticket):
-            return Return(any(pod.spec.node_name for pod in guardians), waiting)
+            is_occupied = any(pod.spec.node_name for pod in guardians)
+            return Return(is_occupied, waiting, demand=None if is_occupied else demand)
         if not (ticket.status.shared_by or ticket_plan.returns(ticket, now)):
             return None
         users = [each for each in (ticket.status.claimed_by, *ticket.status.shared_by) if each]
@@ -187,7 +189,7 @@ class HandOvers:
         if leaving:
             return self._return_of(ticket, leaving, guardians)
         if None in pods:
-            return Return(is_occupied=False, waiting=waiting, is_new=True)
+            return Return(is_occupied=False, waiting=waiting, is_new=True, demand=demand)
         return None
 
     def _return_of(

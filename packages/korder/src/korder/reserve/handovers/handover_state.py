@@ -175,6 +175,20 @@ class Member:
         return msgspec.structs.replace(self.ticket, status=status)
 
 
+def with_both(room: NodeRoom, member: Member, pod: Pod) -> NodeRoom:
+    """What is left of the room beside a pod and the guardian of what it leaves over."""
+    room = room.with_pod(node_room.demand_of(pod))
+    rest = member.remainder_guardian
+    return room if rest is None else room.with_pod(node_room.demand_of(rest))
+
+
+def shortages(room: NodeRoom, member: Member, pod: Pod) -> list[str]:
+    """Of what there is too little for a pod and the guardian of what it leaves over."""
+    if member.remainder_guardian is not None:
+        room = room.with_pod(node_room.demand_of(member.remainder_guardian))
+    return room.lacks(node_room.demand_of(pod))
+
+
 def stage_of(member: Member, node: str) -> Stage:
     """Reads from the objects how far a member is."""
     pod = member.pod
@@ -273,7 +287,7 @@ class Return:
         is_occupied: Whether a pod, or a guardian of another size, still has the room.
         waiting: The guardians that are to take it.
         is_new: Whether the pod has just ended, and its ticket does not say so yet.
-        demand: What a guardian takes that may be placed before the room is free; None if it may not.
+        demand: What a guardian takes that is still to come, or may be placed before the room is free; None if it may not.
         since: Since when the pod terminates.
     """
 
@@ -282,6 +296,11 @@ class Return:
     is_new: bool = False
     demand: Demand | None = None
     since: datetime | None = None
+
+
+def order_of_return(each: Return) -> tuple[bool, bool]:
+    """Sorts returns: free room belongs to the ticket whose pod has left it, then to guardians that were let go for it."""
+    return each.is_occupied, all(map(guardian.is_gated, each.waiting))
 
 
 @dataclass(frozen=True, slots=True)

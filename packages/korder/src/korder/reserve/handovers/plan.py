@@ -32,7 +32,6 @@ from korder.reserve.timeouts import TIMEOUTS
 from kubeloop.objects import core, instant, node_room
 from kubeloop.objects.core import Pod
 from kubeloop.objects.meta import JSON
-from kubeloop.objects.node_room import NodeRoom
 from kubeloop.objects.plan import Plan, Step
 
 
@@ -191,11 +190,11 @@ class _Barrier(HandoverSteps):
                 self._need(lane)
                 self.end_all(lane, member.standing)
                 continue
-            if _lacks(self._room, member, pod):
+            if handover_state.shortages(self._room, member, pod):
                 lane.end(completion.lost(member, self.scene.now))
                 continue
             self._need(lane)
-            self._room = _with(self._room, member, pod)
+            self._room = handover_state.with_both(self._room, member, pod)
             self._open(member, pod, self._token)
             if member.remainder_guardian is not None:
                 self._open_remainder(lane, member.remainder_guardian)
@@ -233,31 +232,40 @@ class _Barrier(HandoverSteps):
         lane.second += map(ended, member.firm)
 
     def _return(self) -> None:
-        """Keeps room that a ticket takes back: for a pod that terminates, and for the guardian that follows it."""
-        for each in self.scene.returning:
+        """Keeps room that a ticket takes back: for a pod that terminates, and for the guardian that follows it, until that is bound."""
+        for each in sorted(self.scene.returning, key=handover_state.order_of_return):
             is_placed = self._is_placed_beside(each)
-            if (is_placed and not self.scene.leaving) or not self._is_awaited(each):
+            fit = () if each.is_occupied else self._with_room(each)
+            if not self._is_awaited(each):
                 continue
             self._is_kept_for_returns = True
-            for waiting in () if is_placed else each.waiting:
-                demand = node_room.demand_of(waiting)
-                fits = not each.is_occupied and not self._room.lacks(demand)
-                if fits or (each.is_occupied and guardian.is_gated(waiting)):
-                    lane = self.lane_of(waiting)
-                    lane.is_behind = True
-                    self._let_pass(lane, waiting)
-                if fits:
-                    self._room = self._room.with_pod(demand)
+            gated = () if is_placed else filter(guardian.is_gated, each.waiting)
+            for waiting in gated if each.is_occupied else fit:
+                lane = self.lane_of(waiting)
+                lane.is_behind = True
+                self._let_pass(lane, waiting)
+
+    def _with_room(self, each: Return) -> list[Pod]:
+        """The guardians for which there is room; it is promised to them, or to the one that is still to be created."""
+        if not each.waiting and each.demand is not None and not self._room.lacks(each.demand):
+            self._room = self._room.with_pod(each.demand)
+        fit = list[Pod]()
+        for waiting in each.waiting:
+            demand = node_room.demand_of(waiting)
+            if not self._room.lacks(demand):
+                self._room = self._room.with_pod(demand)
+                fit.append(waiting)
+        return fit
 
     def _is_placed_beside(self, each: Return) -> bool:
-        """Places the guardian beside the pod that terminates, if there is room for both."""
+        """Places the guardian beside the pod that terminates, if there is room for both; others may take that room until the barrier stands."""
         if not each.is_occupied or each.demand is None or self._room.lacks(each.demand):
             return False
         self._room = self._room.with_pod(each.demand)
         for waiting in each.waiting:
             lane = self.lane_of(waiting)
             if guardian.is_gated(waiting):
-                lane.first.append(claim_patches.open_guardian(waiting, self._passing))
+                lane.first.append(claim_patches.open_guardian(waiting, self._token))
             elif self._standing:
                 self._let_pass(lane, waiting)
         return True
@@ -277,7 +285,7 @@ class _Barrier(HandoverSteps):
         room = self.scene.room()
         for each in member.firm:
             room = room.without_pod(node_room.demand_of(each))
-        lacking = ", ".join(_shortages(room, member, pod))
+        lacking = ", ".join(handover_state.shortages(room, member, pod))
         return f"node {self.scene.node} has too little {lacking} for it now" if lacking else ""
 
     def _is_worn_out(self) -> bool:
@@ -359,26 +367,6 @@ def _is_refused(pod: Pod) -> bool:
     scheduled = core.reported(pod.status.conditions, "PodScheduled")
     seen = scheduled.observed_generation if scheduled is not None else 0
     return bool(ticket_snapshot.unschedulable(pod)) and not 0 < seen < pod.metadata.generation
-
-
-def _with(room: NodeRoom, member: Member, pod: Pod) -> NodeRoom:
-    room = room.with_pod(node_room.demand_of(pod))
-    return (
-        room
-        if member.remainder_guardian is None
-        else room.with_pod(node_room.demand_of(member.remainder_guardian))
-    )
-
-
-def _lacks(room: NodeRoom, member: Member, pod: Pod) -> bool:
-    return any(_shortages(room, member, pod))
-
-
-def _shortages(room: NodeRoom, member: Member, pod: Pod) -> list[str]:
-    """Of what there is too little for a pod and the guardian of what it leaves over."""
-    if member.remainder_guardian is not None:
-        room = room.with_pod(node_room.demand_of(member.remainder_guardian))
-    return room.lacks(node_room.demand_of(pod))
 
 
 def plan(scene: Scene) -> Plan:

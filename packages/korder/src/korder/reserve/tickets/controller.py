@@ -18,7 +18,7 @@ from korder.reserve.handovers.controller import Schedulers
 from korder.reserve.quotas.controller import Renewing
 from korder.reserve.tickets import guardian, guardian_replacement, plan
 from korder.reserve.tickets.guardian import Options
-from korder.reserve.tickets.snapshot import Snapshot
+from korder.reserve.tickets.snapshot import Snapshot, is_leaving
 from kubeloop.client.errors import ApiError, NotFound
 from kubeloop.objects import node_room
 from kubeloop.objects.core import NAMESPACES, NODES, PODS, Node, Pod
@@ -203,8 +203,20 @@ class Tickets:
         node = self._nodes.reader.get(Key("", name))
         if node is None or node.spec.unschedulable:
             return False
-        room = node_room.room_of(node, self._pods.reader.where(indexes.PODS_BY_NODE, name))
+        there = self._pods.reader.where(indexes.PODS_BY_NODE, name)
+        room = node_room.room_of(node, [each for each in there if not self._is_followed(each)])
         return not room.lacks(node_room.demand_of(pod))
+
+    def _is_followed(self, pod: Pod) -> bool:
+        """Says whether a pod terminates whose ticket already has a guardian beside it: its room is left to others that return."""
+        if not is_leaving(pod):
+            return False
+        tickets = self._tickets.reader.where(indexes.TICKETS_BY_USER, pod.metadata.uid)
+        uids = [ticket.metadata.uid for ticket in tickets if not ticket.status.shared_by]
+        guardians = (
+            g for uid in uids for g in self._pods.reader.where(indexes.PODS_BY_TICKET, uid)
+        )
+        return any(g.spec.node_name == pod.spec.node_name for g in guardians)
 
     def _overbooked(self, pod: Pod) -> Collection[str]:
         """Names what a bound pod requests and its node has too little of; only nodes that may be too small are counted."""
