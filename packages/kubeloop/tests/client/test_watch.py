@@ -57,6 +57,7 @@ def brief(event: Event[Any]) -> str:
             return f"deleted {found.metadata.name}@{version}"
         case Progress(version):
             return f"progress@{version}"
+    raise AssertionError(event)
 
 
 def query(request: Request) -> dict[str, str]:

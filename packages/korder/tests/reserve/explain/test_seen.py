@@ -43,6 +43,7 @@ def a_claimant(name: str) -> PodBuilder:
 
 async def settled(cluster: Scene, **phases: int) -> None:
     """Waits until the tickets are as many in each phase as said."""
+    found: Counter[str] = Counter()
     for _ in range(600):
         found = Counter(str(t.status.phase) for t in await cluster.all(TICKETS))
         if found == Counter(phases):

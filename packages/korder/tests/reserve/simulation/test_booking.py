@@ -117,6 +117,7 @@ def test_there_is_one_quota_of_the_whole_cluster_at_most(limited: list[Manifest]
     assert {each["metadata"]["name"] for each in cluster} == {"q0"}
 
 
+@pytest.mark.slow
 def test_the_server_accepts_whatever_is_applied() -> None:
     """Only what is already gone, or not there yet, is refused."""
     lines: list[str] = []
