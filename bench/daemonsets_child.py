@@ -64,7 +64,12 @@ async def main(count: int) -> None:
 def _manager(
     client: Client, clock: VirtualClock, name: str, add: Callable[[Manager], object]
 ) -> Manager:
-    manager = Manager(client, Settings(identity=name), clock=clock, rng=random.Random(1))
+    manager = Manager(
+        client,
+        Settings(identity=name, component="korder", metric_prefix="korder"),
+        clock=clock,
+        rng=random.Random(1),
+    )
     add(manager)
     return manager
 

@@ -40,7 +40,12 @@ STATUS: JSON = {"status": {"phase": "Reserved", "message": "the pod was made"}}
 
 async def by_controller(client: Client, namespace: str) -> tuple[float, float]:
     """The way of korder: informers, queue, plans."""
-    manager = Manager(client, Settings(identity="bench"), clock=SystemClock(), rng=random.Random(1))
+    manager = Manager(
+        client,
+        Settings(identity="bench", component="korder", metric_prefix="korder"),
+        clock=SystemClock(),
+        rng=random.Random(1),
+    )
     scope = Scope(namespace=namespace)
     tickets = manager.informers.of(TICKETS, scope)
     pods = manager.informers.of(PODS, scope)

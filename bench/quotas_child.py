@@ -36,7 +36,7 @@ async def main(folder: Path, port: int, quotas: int, tickets: int) -> None:
         {**gates, "always": lambda _: review.allow()},
         FileSource(folder / "tls.crt", folder / "tls.key", None, clock),
         CaInjector(nobody),
-        settings=Settings(LOOPBACK, port),
+        settings=Settings(LOOPBACK, port, metric_prefix="korder"),
         registry=CollectorRegistry(),
         clock=clock,
     )

@@ -44,7 +44,13 @@ async def live(kubeconfig: str, lease: str, identity: str) -> None:
     clock, rng = SystemClock(), random.Random(identity)
     rules = [Rule(fault, may_fail, CHANCE / len(FAULTS)) for fault in FAULTS]
     wire = FaultyTransport(connect(load(kubeconfig), clock.now), rng, rules)
-    settings = Settings(identity=identity, lease=Key("kube-system", lease), terms=TERMS)
+    settings = Settings(
+        identity=identity,
+        component="korder",
+        metric_prefix="korder",
+        lease=Key("kube-system", lease),
+        terms=TERMS,
+    )
     manager = Manager(Client(wire, rng=rng), settings, clock=clock, rng=rng)
     add_reserve(manager)
     stop = asyncio.Event()

@@ -117,7 +117,10 @@ async def full_nodes(client: Client, clock: Clock, handover: Handover) -> AsyncI
     async with simulated_nodes(client, shapes, clock=clock, manners=Manners(stop=0.05)):
         await until(lambda: usable(client))
         manager = Manager(
-            client, running.Settings(identity="korder"), clock=clock, rng=random.Random(2)
+            client,
+            running.Settings(identity="korder", component="korder", metric_prefix="korder"),
+            clock=clock,
+            rng=random.Random(2),
         )
         guardians = Options(nominate=handover is Handover.NOMINATE)
         Tickets(manager, guardians)

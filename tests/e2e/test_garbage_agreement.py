@@ -46,7 +46,12 @@ async def an_embedded_collector(clock: Clock) -> AsyncIterator[Client]:
     """The embedded server with its workload controllers."""
     async with embedded_server(clock) as server:
         client = server.client()
-        manager = Manager(client, Settings(identity="actors"), clock=clock, rng=random.Random(1))
+        manager = Manager(
+            client,
+            Settings(identity="actors", component="korder", metric_prefix="korder"),
+            clock=clock,
+            rng=random.Random(1),
+        )
         add_workloads(manager, client, await stored_kinds(client))
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:

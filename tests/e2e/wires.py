@@ -96,7 +96,7 @@ async def a_manager(
     """Runs all controllers while the block does, and ends them without notice; as the administrator, or as a kubeconfig says."""
     clock, rng = SystemClock(), random.Random(name)
     wire = around(connect(load(config or str(world.plane.kubeconfig())), clock.now))
-    settings = Settings(identity=name)
+    settings = Settings(identity=name, component="korder", metric_prefix="korder")
     manager = Manager(Client(wire, rng=rng), settings, clock=clock, rng=rng)
     add_reserve(manager)
     stop = asyncio.Event()

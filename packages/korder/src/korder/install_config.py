@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from kubeloop.objects.meta import JSON
 
+PRODUCT = "korder"
+"""The source of Events, and how the names of metrics begin."""
 NAMESPACE = "korder-system"
 MANAGER = "korder-controller-manager"
 """The manager's Deployment and service account."""

@@ -115,7 +115,9 @@ class Scene:
         """Starts the parts under test."""
         self._lives += 1
         rng = random.Random(self._lives)
-        settings = Settings(identity=f"korder-{self._lives}")
+        settings = Settings(
+            identity=f"korder-{self._lives}", component="korder", metric_prefix="korder"
+        )
         manager = Manager(self.client, settings, clock=self.clock, rng=rng)
         for part in self.parts:
             part(manager)
@@ -144,7 +146,12 @@ async def scene(clock: Clock, *parts: Part, nodes: int = 3) -> AsyncIterator[Sce
         for number in range(1, nodes + 1):
             machines.add(f"node-{number}", NODE)
         rng = random.Random(0)
-        manager = Manager(client, Settings(identity="cluster"), clock=clock, rng=rng)
+        manager = Manager(
+            client,
+            Settings(identity="cluster", component="korder", metric_prefix="korder"),
+            clock=clock,
+            rng=rng,
+        )
         Nodes(manager, machines, leases=False)
         Kubelet(manager, machines)
         NodeLifecycle(manager, leases=False)

@@ -202,7 +202,7 @@ async def test_objects_of_all_scopes_of_a_kind_are_counted(server: MemoryServer)
     manager.informers.of(CONFIG_MAPS, Scope(namespace="other"))
     async with running(manager):
         await asyncio.sleep(1)
-        assert 'korder_objects{resource="configmaps"} 1.0' in manager.metrics.render().decode()
+        assert 'kubeloop_objects{resource="configmaps"} 1.0' in manager.metrics.render().decode()
 
 
 async def test_stopping_while_the_lease_is_being_won_hands_it_back(server: MemoryServer) -> None:

@@ -55,7 +55,7 @@ class Bench:
 
     def paused(self) -> float:
         value = self.manager.metrics.registry.get_sample_value(
-            "korder_requeue_pauses_total", {"controller": "spinning"}
+            "kubeloop_requeue_pauses_total", {"controller": "spinning"}
         )
         return value or 0.0
 
@@ -155,7 +155,7 @@ async def test_a_controller_that_spins_slows_down_while_others_go_on_and_the_lea
         spun = bench.locks - before
     keys = 2 if spin is two_keys_that_add_each_other else 1
     assert spun <= 61 * keys * (1 if keys == 1 else FREE_REPEATS)
-    lag = bench.manager.metrics.registry.get_sample_value("korder_event_loop_lag_seconds_sum")
+    lag = bench.manager.metrics.registry.get_sample_value("kubeloop_event_loop_lag_seconds_sum")
     assert lag == 0
 
 
@@ -315,8 +315,8 @@ async def test_the_watchdog_names_the_key_that_blocked_the_loop(
     assert (blocked["controller"], blocked["key"]) == ("spinning", str(KEY))
     assert 2.5 <= blocked["seconds"] <= blocked["step_seconds"] == 3
     sample = bench.manager.metrics.registry.get_sample_value
-    late = sample("korder_event_loop_lag_seconds_count") or 0
-    assert late - (sample("korder_event_loop_lag_seconds_bucket", {"le": "1.0"}) or 0) >= 1
+    late = sample("kubeloop_event_loop_lag_seconds_count") or 0
+    assert late - (sample("kubeloop_event_loop_lag_seconds_bucket", {"le": "1.0"}) or 0) >= 1
 
 
 async def test_the_watchdog_blames_no_key_for_what_else_blocks_the_loop(bench: Bench) -> None:

@@ -66,6 +66,7 @@ class Options:
         machines: The nodes.
         without: Actors that are not run.
         identity: Names the managers in what they write.
+        component: What Events and metrics of the managers name as their source.
         namespace: A namespace that is created at the first start; none if empty.
         definitions: CustomResourceDefinitions, applied at every start.
         objects: What is applied at every start, after the definitions.
@@ -80,6 +81,7 @@ class Options:
     machines: Mapping[str, Shape] = field(default_factory=dict)
     without: frozenset[Actor] = frozenset()
     identity: str = "pocketkube"
+    component: str = "pocketkube"
     namespace: str = ""
     definitions: Sequence[Mapping[str, JSON]] = ()
     objects: Sequence[Mapping[str, JSON]] = ()
@@ -212,7 +214,12 @@ async def _acting(
 
 
 def _settings(options: Options) -> Settings:
-    return Settings(identity=options.identity, measure_lag=True)
+    return Settings(
+        identity=options.identity,
+        component=options.component,
+        metric_prefix=options.component,
+        measure_lag=True,
+    )
 
 
 def _added(client: Client, options: Options, clock: Clock, rng: random.Random) -> Manager:

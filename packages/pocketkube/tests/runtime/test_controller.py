@@ -233,11 +233,11 @@ async def test_a_turn_that_raises_is_taken_again_and_counted(bench: Bench) -> No
         assert len(locks) == 4
         scrape = bench.manager.metrics.render().decode()
         assert (
-            'korder_reconciliation_errors_total{controller="test",error_type="RuntimeError"} 3.0'
+            'kubeloop_reconciliation_errors_total{controller="test",error_type="RuntimeError"} 3.0'
             in scrape
         )
         assert (
-            'korder_reconciliation_duration_seconds_count{controller="test",result="success"} 1.0'
+            'kubeloop_reconciliation_duration_seconds_count{controller="test",result="success"} 1.0'
             in scrape
         )
 
@@ -368,7 +368,8 @@ async def test_a_flood_of_different_notices_about_one_object_is_held_back(bench:
         await asyncio.sleep(10)
         assert sum("/events/" in path for path in bench.server.objects) == 25
         assert (
-            'korder_events_total{outcome="dropped"} 75.0' in bench.manager.metrics.render().decode()
+            'kubeloop_events_total{outcome="dropped"} 75.0'
+            in bench.manager.metrics.render().decode()
         )
 
 

@@ -99,6 +99,8 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     logs.configure(log_format)
     settings = Settings(
         identity=f"{platform.node()}_{uuid4()}",
+        component=install_config.PRODUCT,
+        metric_prefix=install_config.PRODUCT,
         metrics=_address(metrics_bind_address),
         probes=_address(health_probe_bind_address),
         measure_lag=True,

@@ -19,7 +19,7 @@ from korder.cli.paths import EMBEDDED, chosen_kubeconfig, data_folder, kubeconfi
 from korder.domains import DOMAINS
 from korder.install import crds
 from korder.install.objects import Admission, admission_objects, domain_objects
-from korder.install_config import NAMESPACE, Site
+from korder.install_config import NAMESPACE, PRODUCT, Site
 from kubeloop.client.errors import ConfigError, KubeError
 from kubeloop.net.ports import is_free
 from kubeloop.runtime.clock import SystemClock, age_of_process
@@ -108,6 +108,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
         machines=fleet.fleet(nodes, fleet.shape_of(node_shape)),
         without=frozenset(Actor(part) for part in left_out - {Part.KORDER}),
         identity="korder-up",
+        component=PRODUCT,
         namespace=NAMESPACE,
         definitions=crds.all_crds(),
         objects=(*domain_objects(Site()), *admission_objects(Site(), Admission.POLICY)),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from korder.install_config import WEBHOOK
+from korder.install_config import PRODUCT, WEBHOOK
 from kubeloop.client.client import Client
 from kubeloop.objects.meta import Key
 from kubeloop.runtime.clock import Clock
@@ -29,7 +29,7 @@ def add_webhooks(
         handlers,
         source,
         CaInjector(client, mutating=[WEBHOOK], validating=[WEBHOOK]),
-        settings=Settings(address.host or None, address.port),
+        settings=Settings(address.host or None, address.port, metric_prefix=PRODUCT),
         registry=manager.metrics.registry,
         clock=clock,
     )

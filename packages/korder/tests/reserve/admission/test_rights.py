@@ -119,7 +119,12 @@ async def a_manager_with_its_rights(cluster: Scene, clock: Clock) -> AsyncIterat
     }
     witness = Witness(InProcessTransport(cluster.server.api.handle, headers))
     client = Client(witness, rng=random.Random(1))
-    settings = Settings(identity="korder", lease=Key(HOME, "korder-manager"))
+    settings = Settings(
+        identity="korder",
+        component="korder",
+        metric_prefix="korder",
+        lease=Key(HOME, "korder-manager"),
+    )
     manager = Manager(client, settings, clock=clock, rng=random.Random(1))
     add_reserve(manager)
     stop = asyncio.Event()

@@ -40,7 +40,9 @@ def replicas(*names: str) -> tuple[Program, ...]:
 
 def _program(name: str, lease: Key | None) -> Program:
     async def build(client: Client, clock: Clock, rng: random.Random) -> Manager:
-        settings = Settings(identity=name, lease=lease, terms=TERMS)
+        settings = Settings(
+            identity=name, component="korder", metric_prefix="korder", lease=lease, terms=TERMS
+        )
         manager = Manager(client, settings, clock=clock, rng=rng)
         Tickets(manager)
         Claims(manager)

@@ -48,7 +48,12 @@ def in_a_circle(manager: Manager) -> None:
 
 @asynccontextmanager
 async def leading(cluster: Scene, clock: Clock, spin: Spin) -> AsyncIterator[Manager]:
-    settings = Settings(identity="korder", lease=Key("default", "korder-manager"))
+    settings = Settings(
+        identity="korder",
+        component="korder",
+        metric_prefix="korder",
+        lease=Key("default", "korder-manager"),
+    )
     manager = Manager(cluster.client, settings, clock=clock, rng=random.Random(1))
     add_reserve(manager)
     spin(manager)

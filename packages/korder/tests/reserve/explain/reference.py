@@ -136,9 +136,14 @@ def _told_in(function: ast.FunctionDef, known: dict[str, ast.expr]) -> Iterator[
 def metrics() -> dict[str, str]:
     """Every metric of a manager with webhooks, and its type."""
     client = Client(MemoryServer().connect(), rng=random.Random(1))
-    manager = Manager(client, Settings(identity="x"), clock=SystemClock(), rng=random.Random(1))
+    manager = Manager(
+        client,
+        Settings(identity="x", component="korder", metric_prefix="korder"),
+        clock=SystemClock(),
+        rng=random.Random(1),
+    )
     Measuring(manager)
-    HandlerMetrics(manager.metrics.registry)
+    HandlerMetrics(manager.metrics.registry, "korder")
     found = {
         f"{family.name}_total" if family.type == "counter" else family.name: family.type
         for family in manager.metrics.registry.collect()

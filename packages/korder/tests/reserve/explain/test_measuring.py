@@ -109,7 +109,12 @@ async def test_lost_room_and_undone_claims_are_counted_with_their_reason(clock: 
 )
 def test_only_the_replica_that_leads_shows_figures(lease: Key | None, shown: set[float]):
     client, rng = Client(MemoryServer().connect(), rng=random.Random(1)), random.Random(1)
-    manager = Manager(client, Settings("one", lease=lease), clock=SystemClock(), rng=rng)
+    manager = Manager(
+        client,
+        Settings("one", component="korder", metric_prefix="korder", lease=lease),
+        clock=SystemClock(),
+        rng=rng,
+    )
     Measuring(manager)
     manager.informers.of(TICKETS).wrote(a_ticket("t").stored("t-uid").build())
     assert set(gauges(manager).values()) == shown
@@ -118,7 +123,9 @@ def test_only_the_replica_that_leads_shows_figures(lease: Key | None, shown: set
 async def test_a_hand_over_ends_with_its_ticket_whatever_has_its_name_now(clock: Clock):
     """After a broken watch a list can show a successor where the ticket was."""
     client, rng = Client(MemoryServer().connect(), rng=random.Random(1)), random.Random(1)
-    manager = Manager(client, Settings("one"), clock=clock, rng=rng)
+    manager = Manager(
+        client, Settings("one", component="korder", metric_prefix="korder"), clock=clock, rng=rng
+    )
     measuring = Measuring(manager)
     tickets = manager.informers.of(TICKETS)
     claiming = a_ticket("t").but({"status": {"phase": "Claiming"}})

@@ -34,7 +34,12 @@ CLASS: dict[str, JSON] = {
 
 
 async def build(client: Client, clock: Clock, rng: random.Random) -> Manager:
-    manager = Manager(client, Settings(identity="korder"), clock=clock, rng=rng)
+    manager = Manager(
+        client,
+        Settings(identity="korder", component="korder", metric_prefix="korder"),
+        clock=clock,
+        rng=rng,
+    )
     Orders(manager)
     Tickets(manager)
     return manager

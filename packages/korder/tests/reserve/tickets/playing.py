@@ -24,7 +24,12 @@ def program(part: type[Tickets] = Tickets) -> Program:
     """The process that looks after tickets."""
 
     async def build(client: Client, clock: Clock, rng: random.Random) -> Manager:
-        manager = Manager(client, Settings(identity=KORDER), clock=clock, rng=rng)
+        manager = Manager(
+            client,
+            Settings(identity=KORDER, component="korder", metric_prefix="korder"),
+            clock=clock,
+            rng=rng,
+        )
         part(manager)
         return manager
 

@@ -76,7 +76,12 @@ async def blind_to_new_pods(clock: Clock) -> AsyncIterator[Client]:
         headers = {"Authorization": f"Bearer {server.admin_token}"}
         wire = LateWire(InProcessTransport(server.api.handle, headers))
         late = Client(wire, rng=random.Random(1))
-        manager = Manager(late, Settings(identity="m"), clock=clock, rng=random.Random(1))
+        manager = Manager(
+            late,
+            Settings(identity="m", component="korder", metric_prefix="korder"),
+            clock=clock,
+            rng=random.Random(1),
+        )
         Tickets(manager)
         await client.create(NODES, a_node("node-1").json)
         await client.create(

@@ -33,7 +33,7 @@ async def test_a_refusal_in_other_words_is_told_and_is_no_reason_to_try_again_at
         wire = RefusingWire(InProcessTransport(server.api.handle, headers), "pods")
         manager = Manager(
             Client(wire, rng=random.Random(1)),
-            Settings(identity="m"),
+            Settings(identity="m", component="korder", metric_prefix="korder"),
             clock=clock,
             rng=random.Random(1),
         )

@@ -87,8 +87,8 @@ def load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
 
 def _private_file() -> IO[bytes]:
     if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("korder"), "wb")
-    return tempfile.NamedTemporaryFile(prefix="korder-", suffix=".pem")
+        return os.fdopen(os.memfd_create("kubeloop"), "wb")
+    return tempfile.NamedTemporaryFile(prefix="kubeloop-", suffix=".pem")
 
 
 def _no_passphrase() -> str:

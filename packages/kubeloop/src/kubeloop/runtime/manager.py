@@ -1,6 +1,6 @@
-"""Starts and stops everything a korder process runs, in the order that is safe.
+"""Starts and stops everything a process of controllers runs, in the order that is safe.
 
-`korder manager` and tests build one, add controllers and other parts, and run it until told to stop. Start: probes and
+Programs and tests build one, add controllers and other parts, and run it until told to stop. Start: probes and
 metrics, informers, election, controllers. Stop: no new turns, the ones under way finish, Events leave, the lease is handed
 back, and only then the watches and servers end.
 
@@ -56,7 +56,9 @@ class Settings:
     """How a manager runs: who it is, where it listens, and whether it shares its work with other replicas."""
 
     identity: str
-    component: str = "korder"
+    component: str = "kubeloop"
+    """What Events name as their source."""
+    metric_prefix: str = "kubeloop"
     lease: Key | None = None
     """The lease to lead by; without one this replica always acts."""
     terms: Terms = USUAL
@@ -80,7 +82,7 @@ class Manager:
             client, settings.lease, settings.identity, clock=clock, rng=rng, terms=settings.terms
         )
         acting = client.with_guard(self._leader.guard) if self._leader else client
-        self.metrics = measuring.Metrics()
+        self.metrics = measuring.Metrics(prefix=settings.metric_prefix)
         self.informers = Informers(client, self.metrics)
         self._recorder = Recorder(
             acting,
@@ -230,25 +232,25 @@ class Manager:
     def _show(self) -> None:
         self.metrics.leading.set_function(lambda: float(self.leading))
         self.metrics.observe(
-            "korder_objects",
+            f"{self.metrics.prefix}_objects",
             "Objects in the cache, by resource.",
             "resource",
             self._count_objects,
         )
         self.metrics.observe(
-            "korder_queue_depth",
+            f"{self.metrics.prefix}_queue_depth",
             "Names ready to be worked on, by controller.",
             "controller",
             lambda: {c.name: float(len(c.queue)) for c in self._controllers},
         )
         self.metrics.observe(
-            "korder_queue_delayed",
+            f"{self.metrics.prefix}_queue_delayed",
             "Names that wait for an instant or for another try, by controller.",
             "controller",
             lambda: {c.name: float(c.queue.delayed) for c in self._controllers},
         )
         self.metrics.observe(
-            "korder_turns_active",
+            f"{self.metrics.prefix}_turns_active",
             "Turns under way, by controller.",
             "controller",
             lambda: {c.name: float(c.queue.active) for c in self._controllers},

@@ -1,4 +1,4 @@
-"""Metrics of the machine, each fed where the thing happens; `korder manager` serves them in Prometheus' text format.
+"""Metrics of the machine, each fed where the thing happens; a manager serves them in Prometheus' text format.
 
 The names of the reconcile metrics are those of the seeds. Domains add their own to the same registry.
 """
@@ -21,75 +21,76 @@ _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30)
 
 
 class Metrics:
-    """What every manager measures."""
+    """What every manager measures; the names begin with the prefix."""
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+    def __init__(self, registry: CollectorRegistry | None = None, prefix: str = "kubeloop") -> None:
+        self.prefix = prefix
         self.registry = registry or CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.reconcile_seconds = Histogram(
-            "korder_reconciliation_duration_seconds",
+            f"{prefix}_reconciliation_duration_seconds",
             "Time one turn of a controller took, by how it ended.",
             ("controller", "result"),
             buckets=_SECONDS,
             registry=self.registry,
         )
         self.reconcile_errors = Counter(
-            "korder_reconciliation_errors_total",
+            f"{prefix}_reconciliation_errors_total",
             "Turns that ended in an error, by its type.",
             ("controller", "error_type"),
             registry=self.registry,
         )
         self.queue_seconds = Histogram(
-            "korder_queue_wait_seconds",
+            f"{prefix}_queue_wait_seconds",
             "Time a name was ready before a worker took it.",
             ("controller",),
             buckets=_SECONDS,
             registry=self.registry,
         )
         self.writes = Counter(
-            "korder_writes_total",
+            f"{prefix}_writes_total",
             "Writes that controllers sent, by verb, resource and outcome.",
             ("controller", "verb", "resource", "outcome"),
             registry=self.registry,
         )
         self.watch_troubles = Counter(
-            "korder_watch_troubles_total",
+            f"{prefix}_watch_troubles_total",
             "Watches that broke, by resource and reason.",
             ("resource", "reason"),
             registry=self.registry,
         )
         self.lists = Counter(
-            "korder_lists_total",
+            f"{prefix}_lists_total",
             "Complete lists read from the API server, at start and after a gap.",
             ("resource",),
             registry=self.registry,
         )
         self.unreadable = Counter(
-            "korder_unreadable_objects_total",
+            f"{prefix}_unreadable_objects_total",
             "Objects that do not fit their type, each time they are seen.",
             ("resource",),
             registry=self.registry,
         )
         self.events = Counter(
-            "korder_events_total",
+            f"{prefix}_events_total",
             "Events by what became of them: sent, merged into a series, dropped or failed.",
             ("outcome",),
             registry=self.registry,
         )
         self.requeue_pauses = Counter(
-            "korder_requeue_pauses_total",
+            f"{prefix}_requeue_pauses_total",
             "Pauses of keys that reconciles requeued at once too often, by controller.",
             ("controller",),
             registry=self.registry,
         )
         self.loop_lag = Histogram(
-            "korder_event_loop_lag_seconds",
+            f"{prefix}_event_loop_lag_seconds",
             "How late the event loop runs timers, measured four times a second.",
             buckets=_SECONDS,
             registry=self.registry,
         )
         self.leading = Gauge(
-            "korder_leader",
+            f"{prefix}_leader",
             "1 while this replica may act, else 0.",
             registry=self.registry,
         )

@@ -45,15 +45,15 @@ class Bench:
 
     def count(self, operation: str, result: str) -> float | None:
         labels = {"webhook": "pods", "operation": operation, "result": result}
-        return self.registry.get_sample_value("korder_webhook_duration_seconds_count", labels)
+        return self.registry.get_sample_value("kubeloop_webhook_duration_seconds_count", labels)
 
     def seconds(self, operation: str, result: str) -> float | None:
         labels = {"webhook": "pods", "operation": operation, "result": result}
-        return self.registry.get_sample_value("korder_webhook_duration_seconds_sum", labels)
+        return self.registry.get_sample_value("kubeloop_webhook_duration_seconds_sum", labels)
 
     def errors(self, operation: str, error_type: str) -> float | None:
         labels = {"webhook": "pods", "operation": operation, "error_type": error_type}
-        return self.registry.get_sample_value("korder_webhook_errors_total", labels)
+        return self.registry.get_sample_value("kubeloop_webhook_errors_total", labels)
 
 
 def response(reply: Reply) -> dict[str, JSON]:

@@ -104,7 +104,7 @@ async def test_gates_answer_under_their_names_and_are_measured(bench: Bench) -> 
     assert (status, missing) == (200, 404)
     assert json.loads(body)["response"] == {"uid": "u-1", "allowed": True}
     labels = {"webhook": "pods", "operation": "CREATE", "result": "allowed"}
-    assert bench.registry.get_sample_value("korder_webhook_duration_seconds_count", labels) == 1
+    assert bench.registry.get_sample_value("kubeloop_webhook_duration_seconds_count", labels) == 1
 
 
 async def test_a_review_under_way_is_answered_although_the_server_stops(bench: Bench) -> None:

@@ -10,7 +10,7 @@ import random
 
 from korder.domains import DOMAINS
 from korder.install.objects import Admission, admission_objects, domain_objects
-from korder.install_config import Site
+from korder.install_config import PRODUCT, Site
 from korder.scenario import ApiKind, Scenario, scenarios
 from kubeloop.client.client import Client
 from kubeloop.objects.meta import JSON
@@ -63,7 +63,7 @@ def program() -> Program:
     """The manager, a process of its own, and known to the policies: what it has charged to a quota they do not weigh again."""
 
     async def build(client: Client, clock: Clock, rng: random.Random) -> Manager:
-        settings = Settings(identity=PROGRAM, component=PROGRAM)
+        settings = Settings(identity=PROGRAM, component=PRODUCT, metric_prefix=PRODUCT)
         manager = Manager(client, settings, clock=clock, rng=rng)
         for domain in DOMAINS:
             domain.with_usual_options(manager, clock)

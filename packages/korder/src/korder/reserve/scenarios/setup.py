@@ -11,6 +11,7 @@ import random
 from random import Random
 
 from korder.api.reserve import ORDERS, TICKETS
+from korder.install_config import PRODUCT
 from korder.reserve.domain import Options, add_reserve
 from korder.reserve.scenarios.crowded import RENEWED, RETURNED, Crowded, crowded
 from korder.reserve.scenarios.invariants.catalogue import competing, reserving
@@ -103,7 +104,12 @@ def _add_with_finalizer(manager: Manager) -> object:
 def _program(name: str, add: Add) -> Program:
     async def build(client: Client, clock: Clock, rng: random.Random) -> Manager:
         manager = Manager(
-            client, Settings(identity=name, lease=LEASE, terms=TERMS), clock=clock, rng=rng
+            client,
+            Settings(
+                identity=name, component=PRODUCT, metric_prefix=PRODUCT, lease=LEASE, terms=TERMS
+            ),
+            clock=clock,
+            rng=rng,
         )
         add(manager)
         return manager

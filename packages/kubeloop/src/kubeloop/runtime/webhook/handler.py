@@ -36,16 +36,16 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 10, 30)
 class HandlerMetrics:
     """How long reviews took, and what went wrong in them."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, prefix: str = "kubeloop") -> None:
         self.seconds = Histogram(
-            "korder_webhook_duration_seconds",
+            f"{prefix}_webhook_duration_seconds",
             "Time an admission review took, by what became of it: allowed, denied or error.",
             ("webhook", "operation", "result"),
             buckets=_SECONDS,
             registry=registry,
         )
         self.errors = Counter(
-            "korder_webhook_errors_total",
+            f"{prefix}_webhook_errors_total",
             "Admission reviews that could not be judged, by the type of error.",
             ("webhook", "operation", "error_type"),
             registry=registry,

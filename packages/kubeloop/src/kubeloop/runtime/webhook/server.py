@@ -24,12 +24,13 @@ from kubeloop.runtime.webhook.handler import AdmissionHandler, HandlerMetrics
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where to listen, how long reviews under way may take at the end, how often to look after certificates."""
+    """Where to listen, how long reviews under way may take at the end, how often to check certificates, how metrics begin."""
 
     host: str | None = None
     port: int = 9443
     drain_seconds: float = 10.0
     look_every: timedelta = EVERY
+    metric_prefix: str = "kubeloop"
 
 
 class WebhookServer:
@@ -45,7 +46,7 @@ class WebhookServer:
         registry: CollectorRegistry,
         clock: Clock,
     ) -> None:
-        metrics = HandlerMetrics(registry)
+        metrics = HandlerMetrics(registry, settings.metric_prefix)
         tls = ServerTls()
         routes = {
             f"/{name}": handler.mount(name, asked, metrics, clock) for name, asked in gates.items()

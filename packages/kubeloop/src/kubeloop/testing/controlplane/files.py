@@ -79,7 +79,7 @@ class Files:
     def write_certificates(self) -> None:
         now = SystemClock().now()
         lifetime = certificates.Lifetime(now - timedelta(hours=1), now + timedelta(days=365))
-        authority = certificates.make_authority("korder test authority", lifetime)
+        authority = certificates.make_authority("kubeloop test authority", lifetime)
         pair = certificates.issue(authority, [LOOPBACK, "localhost"], lifetime)
         self.authority.write_bytes(authority.certificate)
         self.certificate.write_bytes(pair.certificate)

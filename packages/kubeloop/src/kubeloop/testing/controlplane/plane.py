@@ -79,7 +79,7 @@ class ControlPlane:
         self._flags = flags or {}
         installed.known(self._flags)
         self._owns_folder = folder is None
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="korder-controlplane-"))
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="kubeloop-controlplane-"))
         self._files = files = Files(self.folder)
         ports = stated.Ports(*free_ports(len(stated.Ports._fields)))
         self.server = f"https://{LOOPBACK}:{ports.apiserver}"
