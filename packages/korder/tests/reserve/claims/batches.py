@@ -6,7 +6,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 from typing import Any, cast
 
-from korder.api.reserve import SCHEDULING_GATE, TICKETS, Ticket
+from korder.api.reserve import (
+    NOMINATION_SCHEDULER_ANNOTATION,
+    NOMINATION_TICKET_ANNOTATION,
+    SCHEDULING_GATE,
+    TICKETS,
+    Ticket,
+)
 from korder.reserve.claims.requirements import Site
 from korder.reserve.handovers import plan as handover_plan
 from korder.reserve.handovers.handover_state import (
@@ -53,7 +59,12 @@ def marked(pod: Builder[Pod], ticket: str = "t") -> Builder[Pod]:
         "reason": "TicketClaimed",
         "message": f"Ticket default/{ticket} holds room on node {NODE} for this pod.",
     }
-    return pod.but({"status": {"nominatedNodeName": NODE, "conditions": [condition]}})
+    noted: JSON = {
+        NOMINATION_TICKET_ANNOTATION: f"default/{ticket}",
+        NOMINATION_SCHEDULER_ANNOTATION: "",
+    }
+    status: JSON = {"nominatedNodeName": NODE, "conditions": [condition]}
+    return pod.but({"metadata": {"annotations": noted}, "status": status})
 
 
 def opened(name: str = "web", cpu: str = "1", said: str = "") -> Builder[Pod]:

@@ -10,6 +10,7 @@ import msgspec
 
 from korder.api.reserve import (
     GUARDIAN_HASH_ANNOTATION,
+    NOMINATION_TICKET_ANNOTATION,
     TICKET_CLAIMED_ANNOTATION,
     TICKETS,
     ClaimReason,
@@ -218,14 +219,17 @@ def beginning(ticket: Ticket) -> str:
 
 def rightful(pod: Pod, tickets: Iterable[Ticket]) -> Ticket | None:
     """Of several tickets that claim for one pod, as two replicas may do in the moment of a change: the one that has it already, or comes first."""
-    stated, uid = claim_patches.stated(pod), pod.metadata.uid
+    uid = pod.metadata.uid
 
     def rank(ticket: Ticket) -> tuple[bool, bool, str]:
         status = ticket.status
         has_it = status.phase is TicketPhase.CLAIMED or any(s.uid == uid for s in status.shared_by)
         named = pod.metadata.annotations.get(TICKET_CLAIMED_ANNOTATION) == claim_patches.name_for(
             pod, ticket
-        ) or (stated is not None and stated.message.startswith(beginning(ticket)))
+        ) or (
+            is_marked(pod)
+            and pod.metadata.annotations.get(NOMINATION_TICKET_ANNOTATION) == str(key_of(ticket))
+        )
         return not has_it, not named, str(key_of(ticket))
 
     return min(tickets, key=rank, default=None)

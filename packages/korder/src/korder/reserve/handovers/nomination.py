@@ -6,7 +6,12 @@ the batch stands, its pod counts twice, and another pod of the batch would fail 
 for pod and guardian together nothing has to be timed: the pod goes first and the guardian afterwards.
 """
 
-from korder.api.reserve import ClaimReason, Ticket
+from korder.api.reserve import (
+    NOMINATION_SCHEDULER_ANNOTATION,
+    NOMINATION_TICKET_ANNOTATION,
+    ClaimReason,
+    Ticket,
+)
 from korder.reserve.claims import patches as claim_patches
 from korder.reserve.handovers import completion
 from korder.reserve.handovers.completion import (
@@ -27,6 +32,7 @@ from korder.reserve.tickets import guardian
 from korder.reserve.timeouts import TIMEOUTS
 from kubeloop.objects import node_room
 from kubeloop.objects.core import Pod
+from kubeloop.objects.meta import key_of
 from kubeloop.objects.plan import Plan, Step
 
 
@@ -170,9 +176,10 @@ class _Nomination(HandoverSteps):
 
     def _claimed(self, member: Member, pod: Pod, node: str) -> Step:
         words = self._words(member.ticket)
-        return claim_patches.tell(
+        step = claim_patches.tell(
             pod, ClaimReason.CLAIMED, words, self.scene.now, bound=True, node=node
         )
+        return claim_patches.annotated(step, self._mark_for(member.ticket))
 
     def _mark(self, members: Members) -> None:
         """Promises the node; what an heir was promised before is first taken back, because to a new scheduler only a change is news."""
@@ -196,15 +203,22 @@ class _Nomination(HandoverSteps):
 
     def _is_known(self, member: Member, pod: Pod) -> bool:
         """Says whether the scheduler that is at work now knows of the nominations."""
-        stated, remainder_guardian = claim_patches.stated(pod), member.remainder_guardian
+        remainder_guardian, noted = member.remainder_guardian, pod.metadata.annotations
         node = self.scene.node
         return (
-            stated is not None
-            and stated.message == self._words(member.ticket)
+            is_marked(pod)
+            and self._mark_for(member.ticket).items() <= noted.items()
             and (
                 remainder_guardian is None or remainder_guardian.status.nominated_node_name == node
             )
         )
+
+    def _mark_for(self, ticket: Ticket) -> dict[str, str]:
+        """The annotations of a pod that is nominated for this ticket while this scheduler is at work."""
+        return {
+            NOMINATION_TICKET_ANNOTATION: str(key_of(ticket)),
+            NOMINATION_SCHEDULER_ANNOTATION: self.scene.scheduler,
+        }
 
     def _words(self, ticket: Ticket) -> str:
         promise = f"{beginning(ticket)}holds room on node {self.scene.node} for this pod."

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from korder.api.reserve import (
     GUARDIAN_HASH_ANNOTATION,
+    NOMINATION_SCHEDULER_ANNOTATION,
     OPENED_ANNOTATION,
     ROOM_PROMISED_CONDITION,
     Reason,
@@ -21,7 +22,7 @@ from korder.reserve.claims import patches as claim_patches
 from korder.reserve.tickets import guardian, state
 from korder.reserve.tickets.guardian import Place
 from korder.reserve.tickets.snapshot import Snapshot
-from kubeloop.objects import core, instant, quantity, scheduling
+from kubeloop.objects import instant, quantity, scheduling
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import JSON, key_of
 from kubeloop.objects.plan import Create, Patch, PatchType, Plan, Step
@@ -138,7 +139,8 @@ def _nomination(pod: Pod, node: str, scheduler: str, now: datetime) -> Patch:
             "lastTransitionTime": instant.render(now),
         }
         said["conditions"] = [condition]
-    body: JSON = {"status": said}
+    noted: JSON = {"annotations": {NOMINATION_SCHEDULER_ANNOTATION: scheduler}}
+    body: JSON = {"metadata": noted, "status": said} if scheduler else {"status": said}
     form, uid = PatchType.STRATEGIC, pod.metadata.uid
     return Patch(PODS, key_of(pod), body, form, subresource="status", uid=uid)
 
@@ -150,8 +152,8 @@ def _withdrawal(pod: Pod) -> Patch:
 
 def _is_known(pod: Pod, node: str, scheduler: str) -> bool:
     """Says whether the scheduler that is at work now knows what a guardian is promised."""
-    stated = core.reported(pod.status.conditions, ROOM_PROMISED_CONDITION)
-    is_news = scheduler and (stated is None or stated.message != _words(node, scheduler))
+    noted = pod.metadata.annotations.get(NOMINATION_SCHEDULER_ANNOTATION, "")
+    is_news = scheduler and noted != scheduler
     return pod.status.nominated_node_name == node and not is_news
 
 
