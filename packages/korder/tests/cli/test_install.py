@@ -73,6 +73,14 @@ def test_print_shows_everything_and_needs_no_cluster(quick: Korder) -> None:
     }
 
 
+def test_print_without_a_cluster_names_the_admission_it_assumes(korder: Korder) -> None:
+    done = korder("install", "--print", HOME="/nonexistent", KUBECONFIG="")
+    assert done.returncode == 0
+    assert "no cluster is known" in done.stderr
+    assert "printed for --admission=policy" in done.stderr
+    assert "MutatingAdmissionPolicy" in done.stdout
+
+
 def test_print_of_policies_has_no_webhooks(quick: Korder) -> None:
     done = quick("install", "--print", "--admission=policy")
     assert not {each for each in kinds(done.stdout) if "Webhook" in each}

@@ -3,6 +3,7 @@
 import asyncio
 from enum import StrEnum
 import random
+import sys
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from korder.install.objects import Admission
 from korder.install_config import NAMESPACE, Site
 from kubeloop.client import rest_mapper
 from kubeloop.client.client import Client
-from kubeloop.client.errors import KubeError
+from kubeloop.client.errors import ConfigError, KubeError
 from kubeloop.client.rest_mapper import Catalog
 from kubeloop.objects.core import NAMESPACES
 from kubeloop.objects.meta import JSON
@@ -78,7 +79,19 @@ def run(  # noqa: PLR0913, PLR0917  the options of the verb
     if show and admission is not Wish.AUTO:
         _show(place, Admission(admission))
         return
-    asyncio.run(_install(place, admission, kubeconfig, context, show=show))
+    try:
+        asyncio.run(_install(place, admission, kubeconfig, context, show=show))
+    except ConfigError as error:
+        if not show or kubeconfig or context:
+            raise
+        _show_without_cluster(place, error)
+
+
+def _show_without_cluster(place: Site, error: ConfigError) -> None:
+    """Webhooks need a manager that can be reached; without one only policies can be meant."""
+    chosen = Admission.WEBHOOK if place.image or place.webhook_url else Admission.POLICY
+    print(f"korder: {error}; printed for --admission={chosen}", file=sys.stderr)
+    _show(place, chosen)
 
 
 async def _install(
