@@ -191,3 +191,12 @@ def test_every_wish_is_followed_by_a_look_no_earlier_and_no_later(ops: list[tupl
 
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         runner.run(play())
+
+
+async def test_what_is_asked_within_a_debounce_is_one_look(queue: WorkQueue[str]) -> None:
+    for _ in range(3):
+        queue.add_after("a", 0.01)
+    assert len(queue) == 0
+    assert await queue.get() == "a"
+    queue.done("a")
+    assert len(queue) == 0

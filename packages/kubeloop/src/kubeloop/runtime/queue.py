@@ -50,6 +50,7 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._retries: dict[K, asyncio.TimerHandle] = {}
         """Pauses after failures; they are lengths, not instants, so setting the wall clock does not touch them."""
+        self._debounced: dict[K, asyncio.TimerHandle] = {}
         self._pacing: Pacing[K] = Pacing()
         self._pauses: dict[K, asyncio.TimerHandle] = {}
         """Names that were requeued at once too often and have to wait."""
@@ -79,6 +80,12 @@ class WorkQueue(Generic[K]):
         """Asks for a look at `instant`; an earlier wish stands."""
         if not self._closed:
             self._timers.set(key, instant)
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Asks for a look this much later; what is asked until then is answered by the same look (debounce)."""
+        if not self._closed and key not in self._debounced:
+            loop = asyncio.get_running_loop()
+            self._debounced[key] = loop.call_later(seconds, self._end_debounce, key)
 
     def retry(self, key: K) -> None:
         """Asks for another look after a failure: soon at first, then ever later, never all at the same moment."""
@@ -129,8 +136,9 @@ class WorkQueue(Generic[K]):
         self._timers.close()
         for key in tuple(self._retries):
             self._cancel_retry(key)
-        for handle in self._pauses.values():
+        for handle in (*self._pauses.values(), *self._debounced.values()):
             handle.cancel()
+        self._debounced.clear()
         self._pauses.clear()
         for waiter in self._waiters:
             if not waiter.done():
@@ -153,6 +161,10 @@ class WorkQueue(Generic[K]):
             else:
                 self._ready[key] = now
                 self._wake_one()
+
+    def _end_debounce(self, key: K) -> None:
+        del self._debounced[key]
+        self.add(key)
 
     def _due(self, key: K) -> None:
         """The time has come that the last reconcile of a name asked for."""

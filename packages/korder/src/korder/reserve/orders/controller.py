@@ -6,7 +6,6 @@ what follows it: of a thousand tickets that become Reserved an order hears a few
 each look at a busy order would lead to the next one.
 """
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
@@ -25,9 +24,9 @@ from kubeloop.objects.plan import NOTHING, Create, Plan, Step
 from kubeloop.runtime.manager import Manager
 from kubeloop.runtime.store import Change
 
-BREATH = 0.25
+DEBOUNCE_SECONDS = 0.25
 """Seconds between a change of a ticket or node and the look at its order."""
-_BREATH_FOR_NODE = 0.000_15
+_DEBOUNCE_SECONDS_PER_NODE = 0.000_15
 """Seconds more for each node in DaemonSet mode, where a look costs as much as there are nodes: at 5,000 of them a second."""
 _CATCH_UP = timedelta(seconds=1)
 """How long to wait for a cache that is behind."""
@@ -42,7 +41,6 @@ class Orders:
         self._tickets.add_indexes(indexes.OF_TICKETS)
         self._nodes = manager.informers.of(NODES)
         self._orders.add_indexes(indexes.OF_ORDERS)
-        self._soon: set[Key] = set()
         self._trusted: set[str] = set()
         """UIDs of orders of which all tickets have been seen in this term: what is gone from then on is gone."""
         manager.on_elected(self._trusted.clear)
@@ -188,17 +186,10 @@ class Orders:
             self._look_soon(key)
 
     def _look_soon(self, key: Key) -> None:
-        if key in self._soon:
-            return
-        self._soon.add(key)
         order = self._orders.reader.get(key)
         more = len(self._nodes.reader) if order is not None and order.spec.daemon_set else 0
-        loop = asyncio.get_running_loop()
-        loop.call_later(BREATH + more * _BREATH_FOR_NODE, self._look, key)
-
-    def _look(self, key: Key) -> None:
-        self._soon.discard(key)
-        self._controller.queue.add(key)
+        seconds = DEBOUNCE_SECONDS + more * _DEBOUNCE_SECONDS_PER_NODE
+        self._controller.queue.add_after(key, seconds)
 
 
 def _has_news(old: Order, new: Order) -> bool:

@@ -1,6 +1,5 @@
 """The quota controller: reports what is used and allowed, removes ledger entries whose tickets exist, and keeps the usage cache current."""
 
-import asyncio
 from datetime import datetime, timedelta
 
 from korder.api.quota import QUOTAS, Quota
@@ -43,7 +42,7 @@ class QuotaCounter:
         self.quota_cache.namespace_changed(name, None if new is None else new.metadata.labels)
 
 
-BREATH = 0.25
+DEBOUNCE_SECONDS = 0.25
 """Seconds between a change of what is used and the look at the quotas that count it."""
 _CATCH_UP = timedelta(seconds=1)
 """How long to wait for a cache that is behind."""
@@ -56,7 +55,6 @@ class Quotas:
         self._client = manager.client
         self._quota_counter = quota_counter
         self._quotas = manager.informers.of(QUOTAS)
-        self._soon: set[Key] = set()
         self._controller = manager.controller("quotas", self._reconcile, workers=4)
         self._quotas.on_change(self._quota_changed)
         manager.informers.of(TICKETS).on_change(self._ticket_changed)
@@ -122,13 +120,7 @@ class Quotas:
             self._look_soon(key_of(quota))
 
     def _look_soon(self, key: Key) -> None:
-        if key not in self._soon:
-            self._soon.add(key)
-            asyncio.get_running_loop().call_later(BREATH, self._look, key)
-
-    def _look(self, key: Key) -> None:
-        self._soon.discard(key)
-        self._controller.queue.add(key)
+        self._controller.queue.add_after(key, DEBOUNCE_SECONDS)
 
 
 def _counts_otherwise(old: Ticket, new: Ticket) -> bool:
