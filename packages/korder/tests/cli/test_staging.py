@@ -74,7 +74,7 @@ def test_a_quota_counts_only_where_somebody_books() -> None:
 
 def test_korder_itself_is_there_only_if_somebody_books_or_asks() -> None:
     asks = POD.replace("{name: one}", "{name: one, annotations: {korder.dev/required: 'true'}}")
-    assert [staged(each).order_pools for each in (POD, QUOTA, ORDER, asks)] == [
+    assert [staged(each).runs_korder for each in (POD, QUOTA, ORDER, asks)] == [
         False,
         False,
         True,

@@ -31,6 +31,9 @@ class Timeouts:
     returning_pod: timedelta = timedelta(minutes=5)
     """How long a barrier stands for a terminating pod whose capacity its ticket takes back."""
 
+    next_look: timedelta = timedelta(seconds=1)
+    """How soon a node is looked at again where only another component can change what a hand-over waits for."""
+
     def __post_init__(self) -> None:
         """Checks what follows from one time-out for another."""
         if self.claim <= self.begin_before_deadline:

@@ -112,6 +112,15 @@ def test_a_pod_whose_free_room_was_taken_gets_the_room_of_its_guardian() -> None
     assert plan == [["raise barrier"], ["let web through barrier"], ["delete g"]]
 
 
+def test_a_refused_pod_whose_room_seems_free_is_looked_at_again_soon() -> None:
+    """The scheduler may know of a pod on the node that the watch has not shown yet; no event of ours will follow."""
+    refused = member(claiming("t"), opened(said="0/1 nodes: Insufficient cpu"), guardian())
+    quiet = member(claiming("t"), opened(), guardian())
+    soon = NOW + TIMEOUTS.next_look
+    assert decide(refused, there=(), node=BARE, settings=Settings()).requeue_at == soon
+    assert decide(quiet, there=(), node=BARE, settings=Settings()).requeue_at != soon
+
+
 def test_a_pod_beside_its_guardian_passes_a_barrier_that_was_raised_for_others() -> None:
     beside = member(claiming("t"), opened(), guardian())
     other = member(claiming("u", "api"), gated("api"), going(guardian("h", cpu="2")))

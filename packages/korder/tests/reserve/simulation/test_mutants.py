@@ -349,6 +349,8 @@ def test_what_is_found_in_a_ledger_is_made_small(mutant: Mutant) -> None:
         contests.slow_neighbour,
         contests.refused_neighbour,
         contests.renewals,
+        contests.slow_returns,
+        contests.silent,
     ],
     ids=lambda each: each.__name__,
 )
@@ -356,19 +358,5 @@ def test_the_same_runs_break_no_promise_when_nothing_is_broken(
     make: Callable[[int], Setup], seed: int
 ) -> None:
     """The same runs break no promise when nothing is broken (S22, S7)."""
-    outcome = simulate(make(seed))
-    assert not outcome.violation, outcome.report
-
-
-@pytest.mark.xfail(strict=True, reason="found by simulation, not repaired yet")
-@pytest.mark.parametrize(
-    ("make", "seed"),
-    [
-        pytest.param(contests.slow_returns, 1, id="a guardian takes the room of another return"),
-        pytest.param(contests.silent, 3, id="a place that is taken is seen too late"),
-    ],
-)
-def test_runs_that_are_known_to_break_a_promise(make: Callable[[int], Setup], seed: int) -> None:
-    """A test that passes here belongs to those above."""
     outcome = simulate(make(seed))
     assert not outcome.violation, outcome.report

@@ -54,7 +54,7 @@ class History(BaseHistory):  # type: ignore[misc, valid-type]
         }
         self.put(an_order("batch", replicas).but(changed))
 
-    def order_pools(self, members: str, made: int, replicas: int = 3) -> None:
+    def books_tickets(self, members: str, made: int, replicas: int = 3) -> None:
         """The order has acted: its pool has these members, and so many numbers are made."""
         pool: JSON = {"members": members, "size": replicas}
         self.order_is(_status(madeIndex=made, nextIndex=3, pools=[pool]), replicas)
@@ -78,7 +78,7 @@ def _status(**more: JSON) -> dict[str, JSON]:
 def test_one_ticket_of_three_is_not_all_while_the_others_are_being_made() -> None:
     history = History()
     history.order(3)
-    history.order_pools("0-2", made=0)
+    history.books_tickets("0-2", made=0)
     history.ticket("batch-1")
     history.after(1).ticket("batch-1", "Reserved")
     stated = history.stated()
@@ -89,19 +89,19 @@ def test_one_ticket_of_three_is_not_all_while_the_others_are_being_made() -> Non
 def test_an_order_is_complete_when_its_last_ticket_is_held() -> None:
     history = History()
     history.order(3)
-    history.order_pools("0-2", made=0)
+    history.books_tickets("0-2", made=0)
     for number in range(3):
         history.ticket(f"batch-{number}")
     for number in range(3):
         history.after(1).ticket(f"batch-{number}", "Reserved")
-    history.order_pools("0-2", made=3)
+    history.books_tickets("0-2", made=3)
     assert history.stated().workloads[0].complete_at == at(3)
     assert history.texts() == ["3 tickets wanted, all held after 3s"]
 
 
 def test_a_ticket_that_ends_is_not_taken_for_one_that_is_yet_to_be_made() -> None:
     history = History()
-    history.order_pools("0-2", made=0)
+    history.books_tickets("0-2", made=0)
     for number in range(3):
         history.ticket(f"batch-{number}", "Reserved")
     history.after(60).ticket("batch-1", "Expired")
@@ -116,7 +116,7 @@ def test_an_order_on_which_nobody_acts_misses_what_its_spec_wants() -> None:
 
 def test_an_order_that_is_made_again_counts_anew() -> None:
     history = History()
-    history.order_pools("0-2", made=0)
+    history.books_tickets("0-2", made=0)
     history.ticket("batch-0", "Reserved")
     history.drop("orders.core.korder.dev", "batch")
     history.drop("tickets.core.korder.dev", "batch-0", by="korder")
@@ -126,7 +126,7 @@ def test_an_order_that_is_made_again_counts_anew() -> None:
 
 def test_an_order_that_is_scaled_wants_the_rest_at_once() -> None:
     history = History()
-    history.order_pools("0-2", made=3)
+    history.books_tickets("0-2", made=3)
     for number in range(3):
         history.ticket(f"batch-{number}", "Reserved")
     pool: JSON = {"members": "0-2", "size": 3}
@@ -141,7 +141,7 @@ def test_tickets_whose_time_has_not_come_are_not_wanted_and_then_all_at_once() -
     history = History()
     start = instant.render(at(600))
     history.order(2)
-    history.order_pools("0-1", made=0, replicas=2)
+    history.books_tickets("0-1", made=0, replicas=2)
     for number in (0, 1):
         history.ticket(f"batch-{number}", start=start)
     history.after(1).ticket("batch-0", "Pending", "Scheduled", start)
@@ -198,7 +198,7 @@ def test_an_order_for_every_node_wants_a_ticket_on_each() -> None:
 
 def test_tickets_that_wait_for_room_are_counted_apart_from_pods() -> None:
     history = History(seconds=300)
-    history.order_pools("0-2", made=3)
+    history.books_tickets("0-2", made=3)
     history.ticket("batch-0", "Reserved")
     history.ticket("batch-1", "Pending", NO_ROOM)
     history.ticket("batch-2", "Pending", NO_ROOM)
@@ -276,7 +276,7 @@ def test_a_pool_that_is_paused_scaled_down_or_replaced_in_seconds_misses_nothing
 
 def test_an_order_that_is_no_pool_misses_no_ticket_that_has_expired() -> None:
     history = History()
-    history.order_pools("0-2", made=0)
+    history.books_tickets("0-2", made=0)
     for number in range(3):
         history.ticket(f"batch-{number}", "Reserved")
     history.after(60).ticket("batch-1", "Expired")

@@ -40,7 +40,7 @@ _DISCARD_SECONDS = 1.0
 class Reply(msgspec.Struct, frozen=True):
     """What a handler answers: a body, or a stream that is sent chunk by chunk as fast as the client takes it.
 
-    `outlet` is opened for who feeds the stream, see there.
+    `direct_writer` is opened for who feeds the stream, see there.
     """
 
     status: int = 200

@@ -1,6 +1,6 @@
 """The built-in kinds korder reads, cut down to the fields it uses.
 
-Informers decode to these types, rules and actors read them, `podrequests` and `scheduling` answer questions about them.
+Informers decode to these types, rules and actors read them, `pod_requests` and `scheduling` answer questions about them.
 Words that a newer server may extend (phases, effects, operators) are plain strings: one unknown word must not make a
 list of ten thousand objects unreadable. Where a pod is to be made from a template the whole JSON is kept instead, since
 these types forget what they do not name.

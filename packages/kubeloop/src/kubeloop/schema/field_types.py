@@ -1,6 +1,6 @@
 """Kinds of values that fields of our kinds share: durations, instants, schedules, amounts, names.
 
-The modules of our kinds annotate with them; `schema` turns them into patterns and CEL rules. Every text has a greatest
+The modules of our kinds annotate with them; `structural` turns them into patterns and CEL rules. Every text has a greatest
 length, because an API server prices a CEL rule by the largest value it could meet. CEL learned about quantities only in
 Kubernetes 1.29, so amounts are judged by pattern: a positive one is a number in which some digit is not zero.
 """

@@ -1,6 +1,6 @@
 """How Kubernetes' own types look inside our kinds.
 
-`crd` hands `STAND_INS` to `schema`: rules read the light types of `core`, `selector` and `conditions`, which keep some
+`crd` hands `STAND_INS` to `structural`: rules read the light types of `core`, `selector` and `conditions`, which keep some
 parts as they came and know no bounds; the schema must name every member, or the API server would prune what a guardian
 needs. So each has a full twin here, used for its schema and never decoded.
 """

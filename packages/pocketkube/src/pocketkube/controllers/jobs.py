@@ -1,6 +1,6 @@
 """Jobs: pods that run to their end, so many times.
 
-The rules are in `jobcounting`. A pod that this controller ends itself, because the Job is suspended, over, or has too many, first loses
+The rules are in `job_status`. A pod that this controller ends itself, because the Job is suspended, over, or has too many, first loses
 its tracking finalizer and is therefore not counted as a failure. A finished Job whose time to live is over is deleted in the
 foreground by giving it that finalizer first: without one the server would orphan its pods. Not played: Indexed completion (told
 by an Event), pod failure policies, success policies, and counting container restarts as failures.

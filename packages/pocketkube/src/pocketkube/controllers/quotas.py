@@ -1,7 +1,7 @@
 """ResourceQuotas: the status says what is enforced and how much of it is really used.
 
 Admission charges what is made; this controller gives back what has ended, shrunk or gone, and counts for a new quota what is
-already there, by the same rules (`quotausage`). A cache may not yet show a pod that was charged, and counting by it would let
+already there, by the same rules (`quota_usage`). A cache may not yet show a pod that was charged, and counting by it would let
 one too many in. So a difference that the cache shows is believed only after the server was asked, and written only if the
 quota is still the one that was read: whoever was charged in between makes the write fail.
 """

@@ -1,6 +1,6 @@
 """What is said of nodes: that nothing is known of one any more, and the taints that follow from its conditions.
 
-Rules over one Node, each answering with the step that is due or with none. `nodelifecycle` asks them, and `nodes` where the loss of a
+Rules over one Node, each answering with the step that is due or with none. `node_lifecycle` asks them, and `nodes` where the loss of a
 machine is an event.
 """
 

@@ -6,7 +6,7 @@ removes the machine: it is not registered again. A lost node stops its heartbeat
 
 A simulated day of a thousand nodes has nine million heartbeats and nothing to learn from them. Without `leases` none is written,
 and the loss of a machine is an event: `machines` knows it, and here its Node is said to be unknown after the same grace after which
-`nodelifecycle` would have missed the heartbeats. All the rest, taints and evictions, stays with that one.
+`node_lifecycle` would have missed the heartbeats. All the rest, taints and evictions, stays with that one.
 
 Where state outlives the process, Nodes do too: `retire` takes away those whose machine is not there any more, or is another.
 """
@@ -81,7 +81,7 @@ def _joining(name: str, machine: Machine, now: datetime) -> tuple[Step, ...]:
 
 
 def _welcome(node: Node) -> tuple[Step, ...]:
-    """Opens a new node for pods; where heartbeats are virtual that is left to `nodelifecycle`, which is there for sure."""
+    """Opens a new node for pods; where heartbeats are virtual that is left to `node_lifecycle`, which is there for sure."""
     closed = any(taint.key == NOT_READY for taint in node.spec.taints)
     return (_without_not_ready(node),) if closed else ()
 

@@ -1,4 +1,4 @@
-"""Services and storage, cut down to what a ResourceQuota counts (`quotausage`) and what protects storage in use."""
+"""Services and storage, cut down to what a ResourceQuota counts (`quota_usage`) and what protects storage in use."""
 
 from collections.abc import Mapping
 

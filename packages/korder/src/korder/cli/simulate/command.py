@@ -1,6 +1,6 @@
 """`korder simulate`: plays manifests against a cluster of a given shape, on virtual time, and tells what happened when.
 
-It only reads flags and shows results; `staging` makes the script, `pocketkube.simulation` plays it. Exit code 0: everything promised was
+It only reads flags and shows results; `script` makes the script, `pocketkube.simulation` plays it. Exit code 0: everything promised was
 kept; 1: something was not; 2: what was asked for cannot be played.
 """
 

@@ -43,7 +43,7 @@ class Played(Summary):
     command: str
     script: tuple[Step, ...]
     promised: tuple[Name, ...]
-    order_pools: bool = False
+    runs_korder: bool = msgspec.field(default=False, name="books")
     """Whether korder itself runs in it."""
     korder: int = FORMAT
 
@@ -60,11 +60,11 @@ class Played(Summary):
             start=self.start - timedelta(seconds=self.warm_up),
             invariants=(
                 *catalogue.standard(tolerance),
-                *(programs.invariants(tolerance) if self.order_pools else ()),
+                *(programs.invariants(tolerance) if self.runs_korder else ()),
             ),
             replay=self.command,
-            programs=(programs.program(),) if self.order_pools else (),
-            kinds=programs.kinds() if self.order_pools else (),
+            programs=(programs.program(),) if self.runs_korder else (),
+            kinds=programs.kinds() if self.runs_korder else (),
         )
 
 

@@ -1,6 +1,6 @@
 """Who is in a simulated cluster: which machines, and which made-up users besides the manifests.
 
-`preparing` asks, with what the flags say. Machines are all equal, or like those of a real cluster; made-up users come with machines of
+`plan` asks, with what the flags say. Machines are all equal, or like those of a real cluster; made-up users come with machines of
 their own, of three sizes, because some of them care about that.
 """
 

@@ -55,7 +55,7 @@ def prepare(asked: Asked, words: Sequence[str], now: datetime) -> Played:
         command=_command(words, start),
         script=script.script(stage, machines, users),
         promised=stage.promised,
-        order_pools=stage.order_pools,
+        runs_korder=stage.runs_korder,
     )
 
 

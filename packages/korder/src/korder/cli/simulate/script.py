@@ -56,7 +56,7 @@ class Stage:
     objects: tuple[Document, ...]
     promised: tuple[Name, ...]
     idle: tuple[str, ...]
-    order_pools: bool
+    runs_korder: bool
 
 
 def stage(found: Sequence[Document], runs_for: str) -> Stage:
@@ -65,16 +65,16 @@ def stage(found: Sequence[Document], runs_for: str) -> Stage:
     first = [each for each in documents if each.kind in ("Namespace", "CustomResourceDefinition")]
     rest = [each for each in documents if each not in first]
     defined = {each.defines for each in first}
-    order_pools = any(programs.concerns(each.body) for each in rest)
+    runs_korder = any(programs.concerns(each.body) for each in rest)
     ours = [
         Document(crd, "korder's own kinds")
         for crd in crds.all_crds()
-        if (order_pools or any(each.group in _OURS for each in rest))
+        if (runs_korder or any(each.group in _OURS for each in rest))
         and Document(crd, "").defines not in defined
     ]
-    acted = {*PLAYED, *programs.acted()} if order_pools else set(PLAYED)
+    acted = {*PLAYED, *programs.acted()} if runs_korder else set(PLAYED)
     installed = (
-        [Document(body, "korder itself") for body in programs.objects()] if order_pools else []
+        [Document(body, "korder itself") for body in programs.objects()] if runs_korder else []
     )
     return Stage(
         before=(*_namespaces(first, rest), *first, *ours, *installed),
@@ -90,7 +90,7 @@ def stage(found: Sequence[Document], runs_for: str) -> Stage:
             if each.kind in _IDLE
             or (each.group in _OURS and (each.api_version, each.kind) not in acted)
         ),
-        order_pools=order_pools,
+        runs_korder=runs_korder,
     )
 
 

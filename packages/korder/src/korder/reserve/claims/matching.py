@@ -1,6 +1,6 @@
 """Which waiting pod gets which ticket of a namespace.
 
-`claiming` calls it with everything that waits and everything there is (`seeking`); nothing is written here. Pods come by priority, then
+`plan` calls it with everything that waits and everything there is (`inventory`); nothing is written here. Pods come by priority, then
 by age. A pod gets the ticket of which it leaves the least over; of equal ones, those on nodes that are not busy with a hand-over, then those
 that end first. Pods that are alike are judged together, so fifty replicas cost as much as one, and so are
 tickets that hold the same; nodes only as they are needed, and only those where a pod can be (`lots`). A pod that gets nothing is told why by `waiting`.

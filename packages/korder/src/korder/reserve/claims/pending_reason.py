@@ -1,6 +1,6 @@
 """Why a pod gets no ticket now: what it seeks is not there, not for it, not open yet, not free, or does not fit.
 
-`choosing` calls it for those who went away empty; what it says is written to the pod and told to people.
+`matching` calls it for those who went away empty; what it says is written to the pod and told to people.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Mapping

@@ -1,6 +1,6 @@
 """What becomes of the pods that wait for tickets of one namespace: a claim, words why not, or leave to go without.
 
-`korder.reserve.claims.controller` gathers and calls `plan`; `choosing` picks the tickets, `claimsteps` makes the steps. A pod is only told
+`korder.reserve.claims.controller` gathers and calls `plan`; `matching` picks the tickets, `patches` makes the steps. A pod is only told
 what it has not been told before, so a thousand waiting pods cost nothing while nothing changes for them; one that was told to wait
 is told when it goes without, in a turn of its own, because a pod that is let go cannot be told in the same write. A pod that other
 gates hold back as well claims nothing yet: room for a pod that cannot come would be wasted.

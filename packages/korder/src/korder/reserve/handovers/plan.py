@@ -7,7 +7,7 @@ vacated; `nomination` is for clusters in which the manager may not change nodes.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from korder.api.reserve import OPENED_ANNOTATION, ClaimReason
 from korder.reserve.claims import patches as claim_patches
@@ -153,6 +153,9 @@ class _Barrier(HandoverSteps):
             self._room = self._room.with_pod(demand)
             if self._standing:
                 self._let_pass(self.lane(member), pod)
+            if ticket_snapshot.unschedulable(pod):
+                # The scheduler may know of a pod on the node that the watch has not shown yet.
+                self.requeue_at.append(self.scene.now + TIMEOUTS.next_look)
         elif self._standing or ticket_snapshot.unschedulable(pod):
             self._vacate(member, pod)
 
@@ -221,7 +224,7 @@ class _Barrier(HandoverSteps):
             return
         if self._is_worn_out():
             self._is_wanted_anew = True
-            self.requeue_at.append(self.scene.now + timedelta(seconds=1))
+            self.requeue_at.append(self.scene.now + TIMEOUTS.next_look)
             return
         lane = self.lane(member)
         self._need(lane)

@@ -32,9 +32,9 @@ def removal(ticket: Ticket) -> Delete:
     return Delete(TICKETS, key_of(ticket), meta.uid, resource_version=meta.resource_version)
 
 
-def with_events(order_pools: Sequence[Patch], emits: Iterable[Emit]) -> tuple[Emit, ...]:
+def with_events(status_patches: Sequence[Patch], emits: Iterable[Emit]) -> tuple[Emit, ...]:
     """Notices of what the status says from now on: they belong to the step that writes it, for the next turn knows it already."""
-    (step,) = order_pools or (None,)
+    (step,) = status_patches or (None,)
     return tuple(replace(emit, after=step) for emit in emits)
 
 

@@ -1,6 +1,6 @@
 """What to do about an order in DaemonSet mode: exactly one ticket, claimed or not, on every eligible node.
 
-`korder.reserve.orders.controller` calls it; `orderplan` is its twin for orders that keep a number of tickets. Names come from nodes, so nothing has to be
+`korder.reserve.orders.controller` calls it; `plan` is its twin for orders that keep a number of tickets. Names come from nodes, so nothing has to be
 booked before a ticket is made: a second create finds the first. A ticket is replaced break-before-make, because its node has room for
 one (rule 7), a tenth of the nodes at a time: while that many have no room for the new one, the others keep the old. Refresh policies
 do not count here (rule 19); a firing opens a window of a Scheduled order and otherwise only looks again. With a lead time the tickets of

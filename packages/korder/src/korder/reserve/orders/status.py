@@ -1,6 +1,6 @@
 """What is said about an order: its counters and its conditions.
 
-`orderplan` and `daemonplan` call it with what they have found out; it calls `kubeloop.objects.conditions`. Every counter is counted from the tickets
+`plan` and `daemonset` call it with what they have found out; it calls `kubeloop.objects.conditions`. Every counter is counted from the tickets
 that are there, never carried on, so that it is true however it was wrong before.
 """
 

@@ -1,6 +1,6 @@
 """From the template of an order to a ticket.
 
-`orderplan` and `daemonplan` call it. The hash tells tickets of an old template from those of the present one. How long a ticket is held
+`plan` and `daemonset` call it. The hash tells tickets of an old template from those of the present one. How long a ticket is held
 and what becomes of it after use are not part of the hash: they are *terms*, changed in place (rule 7), and so are the lead time and the
 rule of renewal, which a paused order takes away. Where the same guardian fits an edited template, idle tickets get the rest in place too. A
 ticket remembers the terms its order gave it, so that whoever extends a single ticket by hand is not overruled. Words of ours that a

@@ -221,9 +221,9 @@ def ordinary(spec: QuotaSpec) -> Limits:
 
 def in_force(spec: QuotaSpec, instant: datetime) -> InForce:
     """The limits at an instant."""
-    quota_counter = _quota_counter(spec.time_windows, instant)
-    factors = [window.factor for window in quota_counter if window.factor is not None]
-    own = [read(window.hard) for window in quota_counter if window.factor is None]
+    windows = _windows_in_force(spec.time_windows, instant)
+    factors = [window.factor for window in windows if window.factor is not None]
+    own = [read(window.hard) for window in windows if window.factor is None]
     plain, allocated = ordinary(spec), [read(each.limits) for each in spec.allocation]
     factor = min(factors, default=Fraction(1))
     spoken = [limits.amounts for limits in own]
@@ -233,7 +233,7 @@ def in_force(spec: QuotaSpec, instant: datetime) -> InForce:
     return InForce(
         Limits({**plain.amounts, **_strictest(spoken)}, min(longest, default=plain.longest)),
         tuple(Limits(resources.scale(a.amounts, factor), a.longest) for a in allocated),
-        tuple(window.name for window in quota_counter),
+        tuple(window.name for window in windows),
     )
 
 
@@ -300,7 +300,7 @@ class Memory:
         return known
 
 
-def _quota_counter(all_windows: Iterable[TimeWindow], instant: datetime) -> list[TimeWindow]:
+def _windows_in_force(all_windows: Iterable[TimeWindow], instant: datetime) -> list[TimeWindow]:
     """The open windows of the highest priority."""
     opened = _open(all_windows, instant)
     highest = max((window.priority for window in opened), default=0)

@@ -1,6 +1,6 @@
 """Tenants of a full cluster: what each orders, when its pods claim, and how they end.
 
-`crowded` draws them by their sort; `crowdtroubles` has those that stand in the way of others.
+`crowded` draws them by their sort; `crowd_troubles` has those that stand in the way of others.
 """
 
 from collections.abc import Callable, Iterator, Mapping

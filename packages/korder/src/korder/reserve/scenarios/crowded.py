@@ -4,7 +4,7 @@
 
 The run consists of acts of five minutes, with quiet time in between. In each, orders of several namespaces take the whole cluster, then competitors of several
 priorities come that never preempt and wait, and then pods claim, one by one and in bursts. Competitors run for a while and go, so that
-refills find room again. Each act ends with nothing left. `Crowded.mix` names the sorts of tenants (`crowdtenants`, `crowdtroubles`); each
+refills find room again. Each act ends with nothing left. `Crowded.mix` names the sorts of tenants (`crowd_tenants`, `crowd_troubles`); each
 is a row of what was seen to fail on a real cluster.
 """
 

@@ -1,6 +1,6 @@
 """The guardian of a ticket: a pod that does nothing but take the room.
 
-`ticketplan` makes guardians with it, and hand-overs the remainder guardians of shared tickets. A guardian must never be a way around
+`plan` makes guardians with it, and hand-overs the remainder guardians of shared tickets. A guardian must never be a way around
 the namespace's own rights, so it fits the `restricted` pod security level and takes no `system-*` priority class (rules 21, 22). To a node
 it is bound by affinity on the node's name, in every term, and never by `spec.nodeName`: only the scheduler checks that it fits.
 """

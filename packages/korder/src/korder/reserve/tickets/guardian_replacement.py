@@ -1,6 +1,6 @@
 """Guardians that come in the place of something: behind a gate, nominated, and let go when the room is free.
 
-`holding` and `ticketplan` call it. Where a new guardian is to take room that is still in use it waits behind a gate, nominated to its
+`reserve_phase` and `plan` call it. Where a new guardian is to take room that is still in use it waits behind a gate, nominated to its
 node, and the gate falls when the room is free (rules 10, 11): ungated it would fail to fit, and a failed attempt costs the nomination
 (K9). Which guardian is meant for what is read from the mark it was made with, so a crash in between changes nothing.
 """

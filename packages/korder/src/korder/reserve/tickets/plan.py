@@ -1,7 +1,7 @@
 """What is to be done for a ticket, by its phase.
 
 `korder.reserve.tickets.controller` calls `plan` with a picture and the instant, and `refused` when the server did not want a guardian. Tickets that
-wait or are held go on in `holding`; this module has the rest: use, end, removal and deletion. A turn takes one step: it writes the
+wait or are held go on in `reserve_phase`; this module has the rest: use, end, removal and deletion. A turn takes one step: it writes the
 status or touches guardians, never both, so that it can break off anywhere. Claiming belongs to the hand-over; whatever meets it there
 waits (rule 2).
 """

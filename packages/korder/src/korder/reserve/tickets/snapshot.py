@@ -1,6 +1,6 @@
 """Everything about one ticket at one moment: what the ticket controller gathers and its rules decide by.
 
-`korder.reserve.tickets.controller` fills it; `ticketplan` and `holding` read it. A pod that is not in the picture is surely gone: the controller asks
+`korder.reserve.tickets.controller` fills it; `plan` and `reserve_phase` read it. A pod that is not in the picture is surely gone: the controller asks
 the server before it leaves one out. It is also here that a guardian is judged: to hold its room a pod must be neither leaving nor ended,
 and its node must exist.
 """

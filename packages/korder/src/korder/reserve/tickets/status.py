@@ -1,6 +1,6 @@
 """What is said of a ticket in each phase, and the one write that says it.
 
-`ticketplan` and `holding` call it, and so does whoever ends a hand-over. Each phase is one function from the status that was to the
+`plan` and `reserve_phase` call it, and so does whoever ends a hand-over. Each phase is one function from the status that was to the
 status that is; `report` turns the difference into one patch with the version that was read, and one Event if the ticket came to another
 phase or for another reason. Where nothing is new nothing is written.
 """

@@ -189,7 +189,7 @@ def _of(holder: Object, member: str) -> Amounts:
 
 
 def _together(spec: Object, member: str) -> Amounts:
-    """What the containers of a pod need at once, as `podrequests` counts it but by the spec alone and without overhead."""
+    """What the containers of a pod need at once, as `pod_requests` counts it but by the spec alone and without overhead."""
     running: Amounts = {}
     for container in items(spec, "containers"):
         running = resources.add(running, _of(container, member))

@@ -1,6 +1,6 @@
 """What objects say of themselves, as the auditor reads it.
 
-Invariants ask. Some of it the actors know too (`podmaking`, `jobcounting`), but they are judged here: a judge who asks the accused
+Invariants ask. Some of it the actors know too (`pod_control`, `job_status`), but they are judged here: a judge who asks the accused
 would find every mistake in order.
 """
 

@@ -1,6 +1,6 @@
 """The time of a run in equal parts, and sums that change with every pod and node, averaged over them.
 
-`chronicle` tells of pods that take room and of nodes that offer it. Time is counted in whole microseconds, so that no border of a
+`timeline_builder` tells of pods that take room and of nodes that offer it. Time is counted in whole microseconds, so that no border of a
 part is ever missed by a rounding.
 """
 

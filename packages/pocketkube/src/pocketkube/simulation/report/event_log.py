@@ -1,6 +1,6 @@
 """What people are told of a run, line by line: a log that never grows beyond a limit.
 
-`chronicle` writes it. The first half and the last half of too many lines are kept, because a story needs its beginning and its
+`timeline_builder` writes it. The first half and the last half of too many lines are kept, because a story needs its beginning and its
 end. Nodes to which the same happens at once are one line: a hundred nodes that join are not a hundred news.
 """
 

@@ -1,6 +1,6 @@
 """What happened when: the result of a run as a small value that can be printed, stored and compared.
 
-`chronicle` distils it from the changes of a run; `report`, `page` and the command line show it. Its size depends on how many workloads
+`timeline_builder` distils it from the changes of a run; `report`, `page` and the command line show it. Its size depends on how many workloads
 there are and on `BUCKETS`, not on how many pods came and went or how long the run was.
 """
 

@@ -1,6 +1,6 @@
 """How full the cluster was: what pods ask for against what nodes have, over time.
 
-`chronicle` tells of every pod that takes or frees room and of every node. A node that does not work counts for nothing and neither
+`timeline_builder` tells of every pod that takes or frees room and of every node. A node that does not work counts for nothing and neither
 do the pods on it: they have not given their room back, but nobody could use it either.
 """
 

@@ -1,6 +1,6 @@
 """One workload while a run goes on: what it wants, what it has, and since when something is missing.
 
-`chronicle` tells a line of goals and pods and is told in turn what people want to hear. Something missing is told once, when it is
+`timeline_builder` tells a line of goals and pods and is told in turn what people want to hear. Something missing is told once, when it is
 over, with its length and the scheduler's reason. What the manifests do not promise is told only if it lasted or went wrong.
 """
 
