@@ -95,5 +95,7 @@ RESERVE = Scenario(
         "reserve-crowded-rough": reserve_crowded_rough,
         "reserve-renewed": reserve_renewed,
         "reserve-renewed-rough": reserve_renewed_rough,
+        "reserve-returned": reserve_returned,
+        "reserve-returned-rough": reserve_returned_rough,
     },
 )
