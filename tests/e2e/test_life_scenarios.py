@@ -145,7 +145,7 @@ async def test_s5_two_hundred_random_deletions_are_made_up_for_under_names_never
     await stage.guarded(20)
 
 
-async def test_s8_a_lost_guardian_is_told_of_and_replaced_and_the_clock_goes_on(
+async def test_s8_a_lost_guardian_is_reported_of_and_replaced_and_the_clock_goes_on(
     stage: Stage,
 ) -> None:
     await stage.add_nodes(4, cpu="2")
@@ -203,7 +203,7 @@ async def test_a_cordoned_node_is_closed_to_tickets_that_tolerate_everything_rul
     assert (await stage.bound("web")).spec.node_name == other
 
 
-async def test_s9_a_refused_guardian_is_told_of_tried_again_and_costs_no_time(
+async def test_s9_a_refused_guardian_is_reported_of_tried_again_and_costs_no_time(
     stage: Stage,
 ) -> None:
     await stage.add_nodes()

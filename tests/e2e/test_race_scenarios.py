@@ -239,7 +239,7 @@ async def test_s2_expiry_and_time_to_live_survive_a_restart(stage: Stage) -> Non
         await Rest(stage, {}).comes()
 
 
-async def test_s28_a_firing_while_nobody_was_there_is_made_up_for_once_or_told_as_missed(
+async def test_s28_a_firing_while_nobody_was_there_is_made_up_for_once_or_reported_as_missed(
     stage: Stage, clock: Clock
 ) -> None:
     await stage.add_nodes()

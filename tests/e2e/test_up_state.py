@@ -61,7 +61,7 @@ async def test_a_reset_begins_with_an_empty_cluster_and_the_same_credentials(
         assert (tmp_path / "credentials.json").read_bytes() == token
 
 
-async def test_a_second_cluster_in_the_same_folder_is_told_so_and_harms_nothing(
+async def test_a_second_cluster_in_the_same_folder_is_reported_so_and_harms_nothing(
     tmp_path: Path,
 ) -> None:
     async with UpProcess(tmp_path, *BARE) as up:
@@ -89,7 +89,7 @@ def holed(file: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [overwritten, cut_in_half, holed])
-async def test_a_damaged_state_file_is_told_in_one_sentence_and_a_reset_helps(
+async def test_a_damaged_state_file_is_reported_in_one_sentence_and_a_reset_helps(
     tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
     async with UpProcess(tmp_path, *BARE) as up:

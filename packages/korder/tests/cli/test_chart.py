@@ -55,7 +55,7 @@ def test_a_short_trouble_is_not_lost_in_a_narrow_picture() -> None:
     assert "░" in shown(history.stated())[1]
 
 
-def test_how_full_the_cluster_was_is_told_in_numbers_and_as_a_curve() -> None:
+def test_how_full_the_cluster_was_is_reported_in_numbers_and_as_a_curve() -> None:
     lines = shown(a_story())
     (cpu,) = [line for line in lines if line.startswith("cpu")]
     assert cpu.split()[:5] == ["cpu", "2", "of", "4", "50%"]
@@ -116,7 +116,7 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     assert all(line.isprintable() or not line for line in shown(history.stated()))
 
 
-def test_a_broken_invariant_is_told_alone_because_what_comes_later_was_not_played() -> None:
+def test_a_broken_invariant_is_reported_alone_because_what_comes_later_was_not_played() -> None:
     history = History(WEB, FARM)
     seen = Violation(at=history.end, invariant="no-overbooking", text="node-1 is full")
     stated = history.chronicle.tell(history.end, [seen])

@@ -62,7 +62,7 @@ def test_rows_of_several_kinds_name_their_kind(here: Korder) -> None:
     assert any(line.startswith("namespace/default ") for line in lines)
 
 
-def test_what_is_there_is_shown_and_what_is_not_is_told(here: Korder) -> None:
+def test_what_is_there_is_shown_and_what_is_not_is_reported(here: Korder) -> None:
     done = here("get", "ns", "default", "nowhere")
     assert done.returncode == 1
     assert "default" in done.stdout
@@ -208,7 +208,7 @@ metadata: {name: car}
         ),
     ],
 )
-def test_mistakes_in_manifests_are_told_with_their_place(
+def test_mistakes_in_manifests_are_reported_with_their_place(
     here: Korder, text: str, stated: str
 ) -> None:
     done = here("apply", "-f", "-", stdin=text)

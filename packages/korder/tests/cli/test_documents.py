@@ -68,7 +68,7 @@ def test_the_table_of_flags_is_that_of_the_command() -> None:
         assert dict(stated)[flag] == str(defaults[flag])
 
 
-def test_every_verb_is_told() -> None:
+def test_every_verb_is_reported() -> None:
     text = "".join((TREE / name).read_text() for name in DOCUMENTS)
     assert [verb for verb in verbs() if verb not in text] == []
 

@@ -28,7 +28,7 @@ def put(here: Korder, *built: Builder[Any]) -> None:
     stated(here("apply", "-f", "-", stdin=text))
 
 
-def test_a_pod_that_waits_is_told_why(here: Korder) -> None:
+def test_a_pod_that_waits_is_reported_why(here: Korder) -> None:
     pod = a_pod("waits").in_namespace(NOWHERE).requesting(cpu="1").gated_by(SCHEDULING_GATE)
     put(here, pod.annotated({"korder.dev/required": "true", "korder.dev/order": "none"}))
     text = stated(here("explain", "pod", "waits", "-n", NOWHERE))
@@ -39,7 +39,7 @@ def test_a_pod_that_waits_is_told_why(here: Korder) -> None:
     stated(here("delete", "pod/waits", "-n", NOWHERE))
 
 
-def test_a_pod_that_went_without_a_ticket_is_told_what_its_event_said(here: Korder) -> None:
+def test_a_pod_that_went_without_a_ticket_is_reported_what_its_event_said(here: Korder) -> None:
     pod = a_pod("went").in_namespace(NOWHERE).annotated({"korder.dev/order": "none"})
     put(here, pod)
     why = "FellBack: Scheduled without a ticket: There is no order kube-node-lease/none."

@@ -46,5 +46,7 @@ def test_help_needs_no_cluster(korder: Korder, path: str, words: tuple[str, ...]
     assert done.stdout.split() == list(words)
 
 
-def test_what_another_program_is_told_is_not_asked_of_kubectl(korder: Korder, path: str) -> None:
+def test_what_another_program_is_reported_is_not_asked_of_kubectl(
+    korder: Korder, path: str
+) -> None:
     assert korder("kubectl", "exec", "p", "--", "ls", "-h", PATH=path).returncode == 1

@@ -82,7 +82,7 @@ def test_a_quota_can_be_explained(home: Path, here: Korder, word: str) -> None:
     ]
 
 
-def test_a_quota_that_is_not_there_is_told_in_one_sentence(here: Korder) -> None:
+def test_a_quota_that_is_not_there_is_reported_in_one_sentence(here: Korder) -> None:
     done = here("quota", "nobody")
     assert done.returncode == 1
     assert done.stderr.startswith("korder: ")

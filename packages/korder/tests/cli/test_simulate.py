@@ -51,7 +51,7 @@ def test_manifests_that_fit_are_kept(quick: Korder) -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_manifests_that_do_not_fit_are_told_with_the_reason(quick: Korder) -> None:
+def test_manifests_that_do_not_fit_are_reported_with_the_reason(quick: Korder) -> None:
     done = quick("simulate", "-f", "-", *SHORT, "--node-shape", "cpu=1", "-o", "json", stdin=WEB)
     assert done.returncode == 1
     (promise,) = stated(done).timeline.promises

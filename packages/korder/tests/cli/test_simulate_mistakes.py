@@ -142,7 +142,7 @@ def test_manifests_that_no_server_takes(
     assert "makes pods" in stated or str(file) in done.stderr
 
 
-def test_every_bad_document_is_told_with_its_place(quick: Korder, tmp_path: Path) -> None:
+def test_every_bad_document_is_reported_with_its_place(quick: Korder, tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
     file.write_text("---".join([POD, a_deployment(replicas="-1"), a_deployment(label="app")]))
     done = quick("simulate", "-f", str(file))

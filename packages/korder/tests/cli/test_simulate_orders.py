@@ -80,7 +80,7 @@ def test_orders_that_fit_are_kept_and_pods_get_their_tickets(quick: Korder) -> N
     }
 
 
-def test_a_friday_that_does_not_fit_is_told_with_since_when_and_why(quick: Korder) -> None:
+def test_a_friday_that_does_not_fit_is_reported_with_since_when_and_why(quick: Korder) -> None:
     node = ("--nodes", "1", "--node-shape", "cpu=5")
     done = quick("simulate", "-f", "-", *node, *SHORT, stdin=FRIDAY)
     assert done.returncode == 1
@@ -110,7 +110,7 @@ def test_an_order_that_never_gets_all_its_tickets_is_never_complete(
     )
 
 
-def test_tickets_that_wait_are_told_beside_the_pods_that_do(quick: Korder) -> None:
+def test_tickets_that_wait_are_reported_beside_the_pods_that_do(quick: Korder) -> None:
     short = ("--nodes", "1", "--for", "30m")
     done = quick("simulate", "-f", "-", *short, stdin=f"{TRAINING}---{SPARE}")
     waiting = [line.split()[:5] for line in done.stdout.splitlines() if line.startswith("waiting")]
@@ -175,7 +175,7 @@ def test_an_order_of_all_or_nothing_that_a_quota_cuts_short_is_not_kept(quick: K
     assert stated.promises[0].text.endswith("quota limit: tickets used 2 of 2, requested 1")
 
 
-def test_a_friday_that_a_quota_cuts_short_is_told_after_it_is_over(quick: Korder) -> None:
+def test_a_friday_that_a_quota_cuts_short_is_reported_after_it_is_over(quick: Korder) -> None:
     done = quick("simulate", "-f", "-", "--nodes", "2", *SHORT, stdin=f"{QUOTA}---{FRIDAY}")
     assert done.returncode == 1
     (promise,) = report.decode(done.stdout.encode()).timeline.promises

@@ -33,7 +33,7 @@ def runs_for(body: JSON) -> object:
 @pytest.mark.parametrize(
     ("policy", "said"), [("Always", None), ("OnFailure", "5m"), ("Never", "5m")]
 )
-def test_pods_that_are_meant_to_end_are_told_when(policy: str, said: str | None) -> None:
+def test_pods_that_are_meant_to_end_are_reported_when(policy: str, said: str | None) -> None:
     (pod,) = staged(POD.replace("POLICY", policy)).objects
     assert runs_for(pod.body) == said
 

@@ -120,7 +120,7 @@ def test_on_a_terminal_the_time_that_is_left_goes_down_by_itself(home: Path) -> 
     assert b"soon" in shown
 
 
-def test_a_cluster_without_korder_is_told_in_one_sentence() -> None:
+def test_a_cluster_without_korder_is_reported_in_one_sentence() -> None:
     client = Client(MemoryServer().connect(), rng=random.Random(1))
     bare = Desk(client, Catalog(()), "default")
     with pytest.raises(KubeError, match=r"does not serve .*tickets.*: run `korder install` first"):

@@ -336,7 +336,7 @@ def test_whole_numbers_are_doubles_where_the_schema_says_number() -> None:
     assert len(schema.check_create({"x": 0})) == 1
 
 
-def test_of_failed_alternatives_the_one_that_fits_best_is_told() -> None:
+def test_of_failed_alternatives_the_one_that_fits_best_is_reported() -> None:
     alternatives = [
         {"required": ["a", "b"]},
         {"required": ["c"], "properties": {"x": {"maximum": 3}, "y": {"maximum": 3}}},

@@ -91,7 +91,7 @@ def test_what_invariants_count_is_summed_up(
     assert "       3 nodes seen" in capsys.readouterr().out
 
 
-def test_a_failure_is_told_with_the_smallest_run_that_fails_too(
+def test_a_failure_is_reported_with_the_smallest_run_that_fails_too(
     failing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = tmp_path / "journal"

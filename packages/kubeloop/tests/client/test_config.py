@@ -284,7 +284,7 @@ def test_a_folder_is_not_a_file(tmp_path: Path, load: Load) -> None:
         load(str(tmp_path))
 
 
-def test_a_pod_without_a_token_is_told_what_to_do(load: Load) -> None:
+def test_a_pod_without_a_token_is_reported_what_to_do(load: Load) -> None:
     with pytest.raises(ConfigError, match="let the pod mount its service account token"):
         load(KUBERNETES_SERVICE_HOST="10.0.0.1")
 

@@ -231,7 +231,7 @@ async def test_a_version_that_is_too_old_means_to_begin_again(
     assert await follow(wire, 2) == ["listed @5", "listed z@99"]
 
 
-async def test_trouble_is_told_and_answered_with_growing_pauses(
+async def test_trouble_is_reported_and_answered_with_growing_pauses(
     script: Make, stream: Make, follow: Make
 ) -> None:
     troubles: list[Exception] = []

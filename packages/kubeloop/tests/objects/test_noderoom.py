@@ -82,7 +82,7 @@ def test_a_pod_fits_when_nothing_it_needs_is_short(
     assert short(there, pod(wanted)) == lacking
 
 
-def test_a_shortage_is_told_in_the_units_people_write() -> None:
+def test_a_shortage_is_reported_in_the_units_people_write() -> None:
     there = room(node(cpu="2", memory="4Gi"), pod({"cpu": "500m", "memory": "1Gi"}))
 
     shortages = there.shortages(node_room.demand_of(pod({"cpu": "2", "memory": "3584Mi"})))

@@ -338,7 +338,7 @@ WORDS: dict[str, tuple[Body, Mismatch]] = {
 
 
 @pytest.mark.parametrize(("wanting", "reason"), WORDS.values(), ids=WORDS)
-def test_the_one_thing_that_is_wrong_is_told_in_plain_words(
+def test_the_one_thing_that_is_wrong_is_reported_in_plain_words(
     wanting: Body, reason: Mismatch
 ) -> None:
     here = node(labels={"zone": "a"}, allocatable={"cpu": "2", "memory": "1Gi"})
@@ -347,7 +347,7 @@ def test_the_one_thing_that_is_wrong_is_told_in_plain_words(
     assert scheduling.why_not(pod(wanting), here, room) == (reason,)
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     here = node(
         spec={"unschedulable": True, "taints": [{"key": "k", "effect": "NoSchedule"}]},
         allocatable={"pods": 1},

@@ -429,5 +429,5 @@ async def test_usage_is_counted_like_kube_controller_manager_counts_it(
         assert resources.render(ours) == quota.status.used, quota.metadata.name
 
 
-async def test_a_missing_namespace_is_told_alike(both: Both) -> None:
+async def test_a_missing_namespace_is_reported_alike(both: Both) -> None:
     assert await _all(both, "nowhere", {"any": CASES["pod"]()}) == ""

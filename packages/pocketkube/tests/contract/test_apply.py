@@ -195,7 +195,7 @@ async def test_force_is_only_for_apply(server: Server, home: Home) -> None:
     )
 
 
-async def test_another_kind_is_told_before_owners_that_were_sent(
+async def test_another_kind_is_reported_before_owners_that_were_sent(
     server: Server, home: Home
 ) -> None:
     body = {**config_map("a", managedFields=[{"manager": "x"}]), "apiVersion": "v9"}

@@ -168,7 +168,7 @@ async def test_a_client_may_fall_back_to_the_plain_form(server: Server) -> None:
     assert (await server.get("/apis", headers={"Accept": wishes})).ok()["kind"] == "APIGroupList"
 
 
-async def test_the_version_is_told(server: Server) -> None:
+async def test_the_version_is_reported(server: Server) -> None:
     version = (await server.get("/version")).ok()
     assert version["major"] == "1"
     assert version["gitVersion"].startswith("v1.")
@@ -185,7 +185,7 @@ async def test_health_is_one_word(server: Server, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-async def test_health_is_told_at_length(server: Server, path: str) -> None:
+async def test_health_is_reported_at_length(server: Server, path: str) -> None:
     answer = await server.get(path, verbose="")
     assert "[+]ping ok\n" in answer.text
     assert answer.text.endswith(f"{path.strip('/')} check passed\n")

@@ -263,7 +263,7 @@ async def test_a_json_patch_can_count_from_the_end(server: Server, home: Home) -
     (await server.patch(path, {"metadata": {"finalizers": None}})).ok()
 
 
-async def test_of_several_faults_the_first_by_name_is_told(server: Server, a: str) -> None:
+async def test_of_several_faults_the_first_by_name_is_reported(server: Server, a: str) -> None:
     operations = [
         {"op": "add", "path": "/metadata/uid", "value": 1},
         {"op": "add", "path": "/metadata/generation", "value": []},
@@ -273,7 +273,7 @@ async def test_of_several_faults_the_first_by_name_is_told(server: Server, a: st
     assert status["message"].endswith(fault)
 
 
-async def test_bytes_that_are_no_base64_are_told_by_a_strategic_patch(
+async def test_bytes_that_are_no_base64_are_reported_by_a_strategic_patch(
     server: Server, a: str
 ) -> None:
     body = {"binaryData": {"e": "!"}}

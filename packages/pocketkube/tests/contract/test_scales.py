@@ -134,7 +134,7 @@ async def test_a_hook_refuses_a_scale(server: Server, path: str, hooks: Hooks) -
     assert (await server.get(path)).ok()["spec"]["replicas"] == 2
 
 
-async def test_a_hook_that_breaks_the_scale_is_told(
+async def test_a_hook_that_breaks_the_scale_is_reported(
     server: Server, path: str, hooks: Hooks
 ) -> None:
     broken = patch({"op": "replace", "path": "/spec/replicas", "value": "many"})

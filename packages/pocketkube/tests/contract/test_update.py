@@ -157,7 +157,7 @@ async def test_a_put_on_a_collection_is_not_allowed(server: Server, home: Home) 
     )
 
 
-async def test_owners_that_stand_there_twice_are_told_before_anything_else(
+async def test_owners_that_stand_there_twice_are_reported_before_anything_else(
     server: Server, home: Home
 ) -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "u"}

@@ -81,7 +81,7 @@ async def test_a_hook_can_warn(hooks: Hooks) -> None:
     assert (await hooks.make()).warnings == ["mind the gap"]
 
 
-async def test_a_dry_run_is_told_to_the_hook(server: Server, home: Home, hooks: Hooks) -> None:
+async def test_a_dry_run_is_reported_to_the_hook(server: Server, home: Home, hooks: Hooks) -> None:
     hook = hooks.hook(lambda request: allow())
     await hooks.install("Validating", hook)
     (await server.post(home("configmaps"), config_map("a"), dryRun="All")).ok(201)

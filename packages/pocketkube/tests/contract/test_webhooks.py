@@ -43,7 +43,7 @@ async def test_a_hook_chooses_its_code(hooks: Hooks) -> None:
     (await hooks.make()).refused(409, "Conflict")
 
 
-async def test_a_hook_is_told_everything(home: Home, hooks: Hooks) -> None:
+async def test_a_hook_is_reported_everything(home: Home, hooks: Hooks) -> None:
     hook = hooks.hook(lambda request: allow())
     await hooks.install("Validating", hook)
     (await hooks.make(data={"k": "v"})).ok(201)

@@ -62,7 +62,7 @@ def test_an_old_authority_is_replaced_and_the_rest_stays(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b"\xff", b'{"adminToken": 1}', b"[" * 5000], ids=lambda c: repr(c)[:12]
 )
-def test_a_damaged_file_is_told_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_reported_and_left_alone(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
     with pytest.raises(Unusable, match="remove it to have new ones made"):
         credentials.keep(tmp_path, NOW)

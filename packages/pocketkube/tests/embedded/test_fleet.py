@@ -32,6 +32,6 @@ def test_a_shape_keeps_what_was_not_said() -> None:
         pytest.param("cpu=-1", "cpu: -1 is not an amount", id="less than nothing"),
     ],
 )
-def test_a_shape_that_is_none_is_told_by_its_part(text: str, complaint: str) -> None:
+def test_a_shape_that_is_none_is_reported_by_its_part(text: str, complaint: str) -> None:
     with pytest.raises(BadShape, match=complaint):
         fleet.shape_of(text)

@@ -356,7 +356,7 @@ BINDINGS = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
         pytest.param("nodes", {"spec": {"taints": [{"key": "a", "effect": "No"}]}}, 'metadata.taints[0].effect: Unsupported value: "No": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"', id="an unknown effect"),
     ],
 )  # fmt: skip
-def test_mistakes_are_told_in_the_words_of_a_server(
+def test_mistakes_are_reported_in_the_words_of_a_server(
     name: str, given: Object, sentence: str
 ) -> None:
     assert stated(name, **given) == [sentence]

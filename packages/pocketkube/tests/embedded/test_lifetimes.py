@@ -167,7 +167,7 @@ async def test_a_long_run_is_repeated_at_once(world: World) -> None:
         pytest.param("0s", "'0s' is not above zero, allowed is", id="nothing"),
     ],
 )
-async def test_a_bad_value_is_told_and_the_pod_runs_on(
+async def test_a_bad_value_is_reported_and_the_pod_runs_on(
     world: World, text: str, complaint: str
 ) -> None:
     async with world.kubelet():

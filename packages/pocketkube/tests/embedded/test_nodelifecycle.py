@@ -120,7 +120,7 @@ async def test_a_node_that_falls_silent_is_tainted(world: World) -> None:
     assert await world.taints("n2") == set()
 
 
-async def test_its_pods_are_told_to_go_when_their_patience_is_over(world: World) -> None:
+async def test_its_pods_are_reported_to_go_when_their_patience_is_over(world: World) -> None:
     await world.pod("impatient", 0)
     await world.pod("patient", 100)
     await asyncio.sleep(10)

@@ -64,7 +64,7 @@ def test_good_metadata_pass(meta: Object) -> None:
         pytest.param({"name": "a", "generation": -1}, "metadata.generation", "must be greater than or equal to 0", id="a negative generation"),
     ],
 )  # fmt: skip
-def test_bad_metadata_are_told(meta: Object, field: str, sentence: str) -> None:
+def test_bad_metadata_are_reported(meta: Object, field: str, sentence: str) -> None:
     assert any(place == field and sentence in message for place, message in stated(meta))
 
 

@@ -176,7 +176,7 @@ async def test_a_changed_policy_is_read_again(world: World) -> None:
     assert (await world.refusal(write())).endswith("second")
 
 
-async def test_the_first_policy_by_name_is_told(world: World) -> None:
+async def test_the_first_policy_by_name_is_reported(world: World) -> None:
     for name in ("b", "a", "c"):
         await world.policy(name, validations=must("false"))
     assert "ValidatingAdmissionPolicy 'a' with binding 'a'" in await world.refusal(write())

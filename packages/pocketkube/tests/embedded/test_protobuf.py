@@ -178,7 +178,7 @@ def test_a_message_becomes_an_object(body: bytes, expected: Any) -> None:
     assert within(decoded(body)) == expected
 
 
-def test_what_is_not_told_is_what_is_expected() -> None:
+def test_what_is_not_reported_is_what_is_expected() -> None:
     obj = protobuf.decode(MAGIC + field(2, field(1, field(1, "a"))), "v1", "ConfigMap")
     assert obj == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 

@@ -271,7 +271,7 @@ async def test_what_a_push_does_not_take_is_read(storage: Storage, push: Push) -
     assert story(pushing.result()) == story(other.result()) == [("ADDED", "a")]
 
 
-async def test_a_change_at_the_end_of_patience_is_told_once(storage: Storage) -> None:
+async def test_a_change_at_the_end_of_patience_is_reported_once(storage: Storage) -> None:
     watch, stated = storage.watch("pods"), list[Event]()
 
     def take(events: Sequence[Event]) -> bool:

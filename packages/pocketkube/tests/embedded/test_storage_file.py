@@ -211,7 +211,7 @@ async def test_the_file_is_for_its_owner_only_because_secrets_are_in_it(file: Pa
     assert modes == {"korder.db": 0o600, "korder.db-wal": 0o600}
 
 
-async def test_a_second_process_is_told_that_the_file_is_in_use(file: Path) -> None:
+async def test_a_second_process_is_reported_that_the_file_is_in_use(file: Path) -> None:
     async with open_storage(file):
         child = await asyncio.create_subprocess_exec(
             sys.executable, "-c", OPEN, str(file), stdout=subprocess.PIPE

@@ -23,7 +23,7 @@ def read(kind: str, obj: Any) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "body", "message"), SENT["ROWS"])
-def test_what_cannot_be_read_is_told_as_go_tells_it(
+def test_what_cannot_be_read_is_reported_as_go_tells_it(
     kind: str, body: Any, message: str | None
 ) -> None:
     try:

@@ -306,7 +306,7 @@ async def test_validating_webhooks_are_asked_at_once(world: World) -> None:
     assert world.asked == ["a", "b", "c"]
 
 
-async def test_the_first_refusal_by_name_is_told(world: World) -> None:
+async def test_the_first_refusal_by_name_is_reported(world: World) -> None:
     async def later(_: Object) -> Object:
         await asyncio.sleep(5)
         return {"allowed": False, "status": {"message": "a"}}

@@ -139,7 +139,7 @@ def test_a_bad_workload_is_refused_in_the_words_of_a_server(obj: Object, stated:
     assert tried(obj)[1] == [stated]
 
 
-def test_a_job_is_told_apart_by_labels_it_is_given() -> None:
+def test_a_job_is_reported_apart_by_labels_it_is_given() -> None:
     job = made(a_workload("Job"))
     assert job["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": "u1"}}
     labels = {

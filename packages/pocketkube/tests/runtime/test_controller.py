@@ -326,7 +326,7 @@ async def test_notices_become_events_and_repetitions_a_series(bench: Bench) -> N
         assert events[0]["series"]["count"] == 5
 
 
-async def test_what_was_done_is_told_although_another_step_of_the_plan_was_not(
+async def test_what_was_done_is_reported_although_another_step_of_the_plan_was_not(
     bench: Bench,
 ) -> None:
     """The next turn finds it done and would never tell of it."""

@@ -114,7 +114,7 @@ def test_a_thousand_workloads_are_a_page_of_less_than_300_kilobytes() -> None:
     assert len(text.encode()) < 300_000
 
 
-def test_a_reason_that_many_have_is_told_once() -> None:
+def test_a_reason_that_many_have_is_reported_once() -> None:
     history = History()
     for number in range(5):
         history.pod(f"pod-{number}-x", why=NO_ROOM)

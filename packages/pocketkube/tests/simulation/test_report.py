@@ -23,7 +23,7 @@ def structs(model: type[msgspec.Struct]) -> set[type[msgspec.Struct]]:
     return found
 
 
-def test_every_field_is_told_and_every_field_told_is_there() -> None:
+def test_every_field_is_reported_and_every_field_reported_is_there() -> None:
     fields = {
         field.encode_name for model in structs(Report) for field in msgspec.structs.fields(model)
     }
@@ -32,5 +32,5 @@ def test_every_field_is_told_and_every_field_told_is_there() -> None:
     assert stated - fields - set(State) == set()
 
 
-def test_every_state_is_told() -> None:
+def test_every_state_is_reported() -> None:
     assert {state for state in State if f"`{state}`" not in TEXT} == set()

@@ -71,7 +71,7 @@ def test_a_workload_that_does_not_fit_says_since_when_and_why() -> None:
     ]
 
 
-def test_pods_that_are_lost_with_their_node_are_told_with_how_long_they_were_missing() -> None:
+def test_pods_that_are_lost_with_their_node_are_reported_with_how_long_they_were_missing() -> None:
     history = History(WEB)
     history.node("node-1")
     history.deployment("web", 1)
@@ -192,7 +192,7 @@ def test_a_job_that_runs_is_not_a_job_that_is_complete() -> None:
     assert history.stated().promises[0].text == "is not complete, 0 of 1 done: wants 1, has 1"
 
 
-def test_the_end_of_a_job_is_told() -> None:
+def test_the_end_of_a_job_is_reported() -> None:
     history = History(REPORT)
     history.workload("Job", "report", {"parallelism": 1, "completions": 1})
     history.pod("report-x", ("Job", "report"), "node-1")
@@ -240,7 +240,7 @@ def test_a_bare_pod_that_is_lost_is_a_broken_promise_and_one_that_a_user_deletes
     assert "10 default/one one was lost" in lines(stated)
 
 
-def test_pods_of_an_owner_of_an_unknown_kind_are_told_under_its_name() -> None:
+def test_pods_of_an_owner_of_an_unknown_kind_are_reported_under_its_name() -> None:
     history = History()
     history.pod("guard", ("ReplicaSet", "nobody-has-seen-it"), "node-1")
     (line,) = history.stated().workloads
@@ -383,7 +383,7 @@ def test_a_pod_that_goes_from_a_lost_node_frees_no_room_that_counts() -> None:
     assert [cpu.requested[second] for second in (5, 15, 25, 35)] == [2.0, 1.0, 1.0, 1.0]
 
 
-def test_of_a_long_gap_is_told_how_many_were_missing_for_most_of_it() -> None:
+def test_of_a_long_gap_is_reported_how_many_were_missing_for_most_of_it() -> None:
     history = History(WEB)
     history.deployment("web", 3)
     for number in (1, 2, 3):
@@ -409,7 +409,7 @@ def test_who_deletes_a_namespace_means_its_pods() -> None:
     assert stated.workloads[0].spans[-1].end == at(10)
 
 
-def test_a_pod_that_nobody_promised_is_told_as_lost_and_then_not_missed() -> None:
+def test_a_pod_that_nobody_promised_is_reported_as_lost_and_then_not_missed() -> None:
     history = History()
     history.pod("one", node="node-1")
     history.after(10).drop("pods", "one", by="nodes")

@@ -106,7 +106,7 @@ def test_a_pod_that_chose_its_node_cannot_ask_for_a_ticket() -> None:
 
 
 @pytest.mark.parametrize("word", ["korder.dev/ticket-claimed", "korder.dev/ticket-node"])
-def test_a_user_who_writes_our_answer_himself_is_told_that_it_claims_nothing(word: str) -> None:
+def test_a_user_who_writes_our_answer_himself_is_reported_that_it_claims_nothing(word: str) -> None:
     """A user who writes our answer learns that it claims nothing (S17)."""
     judgement = judge_pod(a_pod("p").annotated({word: "my-order-0"}).build())
     assert not judgement.refusals

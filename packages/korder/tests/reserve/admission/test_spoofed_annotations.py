@@ -38,11 +38,11 @@ def born(seconds_ago: int) -> PodBuilder:
     ],
     ids=["by hand", "by korder", "long ago", "already over", "without words of ours"],
 )
-def test_who_is_told_that_it_has_no_ticket(pod: PodBuilder, claims: bool, stated: bool) -> None:
+def test_who_is_reported_that_it_has_no_ticket(pod: PodBuilder, claims: bool, stated: bool) -> None:
     assert bool(verdicts.plan(pod.build(), NOW, claims=claims).emits) is stated
 
 
-async def test_a_claim_by_hand_is_told_and_takes_nothing(clock: Clock) -> None:
+async def test_a_claim_by_hand_is_reported_and_takes_nothing(clock: Clock) -> None:
     async with scene(clock, add_reserve, nodes=1) as cluster:
         await cluster.put(a_ticket("t"))
         held = await cluster.until(TICKETS, "t", lambda t: t.status.phase is TicketPhase.RESERVED)

@@ -90,7 +90,7 @@ def test_a_blocked_ticket_is_left_for_one_that_fits_worse() -> None:
         ),
     ],
 )
-def test_a_pod_is_told_what_keeps_the_only_ticket_that_fits(
+def test_a_pod_is_reported_what_keeps_the_only_ticket_that_fits(
     wanted: str, tickets: list[Builder[Ticket]], said: str
 ) -> None:
     there = market(tickets, blocked={"uid-a": WHY})
@@ -140,7 +140,9 @@ async def test_a_pod_gets_the_other_ticket_at_once_while_a_finalizer_keeps_a_gua
         assert (await cluster.get(TICKETS, "a")).status.phase is TicketPhase.RESERVED
 
 
-async def test_a_pod_is_told_why_it_waits_and_served_when_the_finalizer_goes(clock: Clock) -> None:
+async def test_a_pod_is_reported_why_it_waits_and_served_when_the_finalizer_goes(
+    clock: Clock,
+) -> None:
     async with scene(clock, claiming, nodes=1) as cluster:
         await hold(cluster, "a")
         await cluster.edit(PODS, "korder-guardian-a", FOREIGN)

@@ -319,7 +319,7 @@ def test_the_event_of_a_fallback_says_why() -> None:
         pytest.param(waiting(order="gold"), (), id="a fallback"),
     ],
 )
-def test_what_is_told_belongs_to_the_step_that_does_it(
+def test_what_is_reported_belongs_to_the_step_that_does_it(
     pod: Builder[Pod], tickets: tuple[Builder[Ticket], ...]
 ) -> None:
     """Another pod's step may fail, and this one's Event is sent all the same (S39)."""
@@ -356,13 +356,13 @@ LET_GO = stated(waiting((), order="gold"), "NoTicketFree", "All are taken.")
         pytest.param(LET_GO.but({"status": {"phase": "Succeeded"}}), False, id="it has ended"),
     ],
 )
-def test_a_pod_that_was_let_go_is_told_so_if_it_was_told_to_wait(
+def test_a_pod_that_was_let_go_is_reported_so_if_it_was_reported_to_wait(
     pod: Builder[Pod], unreported: bool
 ) -> None:
     assert claim_plan.is_unreported(pod.build()) == unreported
 
 
-def test_to_be_told_costs_a_pod_nothing_that_the_scheduler_promised_it() -> None:
+def test_to_be_reported_costs_a_pod_nothing_that_the_scheduler_promised_it() -> None:
     nominated = LET_GO.but({"status": {"nominatedNodeName": "node-2"}}).build()
     ((step,),) = claim_plan.plan(
         [], Market("default", [], [], lambda _: None, NOW), [nominated]

@@ -104,7 +104,7 @@ async def test_a_pod_that_prefers_a_ticket_goes_without_at_once(clock: Clock) ->
 
 
 @pytest.mark.parametrize("crash", [False, True], ids=["at once", "after a crash"])
-async def test_a_pod_that_was_told_what_it_waits_for_is_told_that_it_goes_without(
+async def test_a_pod_that_was_reported_what_it_waits_for_is_reported_that_it_goes_without(
     clock: Clock, crash: bool
 ) -> None:
     """S13: nobody who runs says that it waits, whoever let it go."""
@@ -161,7 +161,7 @@ async def let_change(cluster: Scene) -> None:
     await cluster.client.delete(found.kind, Key("", "keep"))
 
 
-async def test_a_pod_that_may_not_be_tied_to_its_node_is_told_so_and_holds_nobody_up(
+async def test_a_pod_that_may_not_be_tied_to_its_node_is_reported_so_and_holds_nobody_up(
     clock: Clock,
 ) -> None:
     """S24: its ticket holds the room again, others on the node get theirs, and it is tried ever later."""

@@ -386,7 +386,7 @@ def test_only_what_the_scheduler_says_of_the_nodes_is_quoted(reason: str, said: 
 @pytest.mark.parametrize(
     ("kind", "costs"), [(REPLICA_SETS, False), (JOBS, True)], ids=["ReplicaSet", "Job"]
 )
-def test_a_job_is_told_what_another_pod_costs_it(kind: Kind[HasMetadata], costs: bool) -> None:
+def test_a_job_is_reported_what_another_pod_costs_it(kind: Kind[HasMetadata], costs: bool) -> None:
     """Rule 9: a pod that is deleted counts as one that failed, as `backoffLimit` sees it."""
     pod = opened(said="no zone").owned_by(kind, a_pod("w").stored("uid-w").build())
     emit, _ = decide(member(claiming("t", seconds=0), pod)).emits
@@ -394,7 +394,7 @@ def test_a_job_is_told_what_another_pod_costs_it(kind: Kind[HasMetadata], costs:
     assert emit.note == f"Deleted so that its controller makes it again{words}: no zone"
 
 
-def test_what_is_told_belongs_to_the_step_that_does_it() -> None:
+def test_what_is_reported_belongs_to_the_step_that_does_it() -> None:
     """Of several hand-overs that end in one turn one may conflict, and the Events of the others are sent all the same (S39)."""
     plan = decide(
         member(claiming("t", seconds=0), replica(opened(said="no zone"))),
@@ -406,7 +406,7 @@ def test_what_is_told_belongs_to_the_step_that_does_it() -> None:
     assert all(any(emit.after is step for step in steps) for emit in plan.emits)
 
 
-def test_a_new_scheduler_is_told_of_nominations_again() -> None:
+def test_a_new_scheduler_is_reported_of_nominations_again() -> None:
     """A new scheduler gets the nominations again (K8)."""
     waiting = member(claiming("t"), marked(gated()), going(guardian()))
     assert stated(decide(waiting, scheduler="second")) == [["mark[same] web"]]
@@ -419,7 +419,7 @@ def nominations(plan: Plan, name: str) -> list[JSON]:
     return [body["nominatedNodeName"] for body in bodies]
 
 
-def test_a_new_scheduler_is_told_of_the_heir_again() -> None:
+def test_a_new_scheduler_is_reported_of_the_heir_again() -> None:
     """K8: a nomination that stays as it is is no news, so it is taken back and made again before anybody goes."""
     first = decide(member(shared(), marked(gated()), remainder_guardian()), scheduler="second")
     assert stated(first) == [["mark[same] web", "nominate heir"]]
@@ -431,7 +431,9 @@ def test_a_new_scheduler_is_told_of_the_heir_again() -> None:
     assert stated(ready) == [["open heir", "open web"]]
 
 
-def test_a_pod_that_was_told_to_wait_is_told_of_its_ticket_before_the_hand_over_ends() -> None:
+def test_a_pod_that_was_reported_to_wait_is_reported_of_its_ticket_before_the_hand_over_ends() -> (
+    None
+):
     """We may have crashed between the pin and these words."""
     words: JSON = {"type": "korder.dev/TicketBound", "status": "False", "reason": "NoTicketFree"}
     pod = BOUND.but({"status": {"conditions": [words]}})

@@ -205,7 +205,9 @@ async def test_a_ticket_is_not_shared_where_the_node_takes_no_more_pods(clock: C
         assert held(await cluster.guardians()) == [{"cpu": "1", "memory": "512Mi"}]
 
 
-async def test_a_refused_guardian_of_the_remainder_ends_the_claim_and_is_told(clock: Clock) -> None:
+async def test_a_refused_guardian_of_the_remainder_ends_the_claim_and_is_reported(
+    clock: Clock,
+) -> None:
     """S12: not again before 20 s have passed, the room stays held, and the pod comes when the quota allows it."""
     async with scene(clock, Tickets, claiming, nodes=1) as cluster:
         await reserve(cluster, of("t", cpu="4", allocateOnce=False))

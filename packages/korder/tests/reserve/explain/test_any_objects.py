@@ -133,7 +133,7 @@ def orders(draw: st.DrawFn) -> Order:
     return (built.deleted_at(NOW) if draw(st.booleans()) else built).build()
 
 
-def told_well(stated: Explanation) -> None:
+def explained_well(stated: Explanation) -> None:
     """Whole sentences, and rows as wide as their titles."""
     for sentence in (stated.verdict, *stated.facts):
         assert sentence
@@ -165,7 +165,7 @@ def test_a_question_about_any_pod_is_answered(
     pod: Pod, offered: list[Ticket], made: list[Order], knows: bool
 ):
     market = Market("default", offered, made, NODES.get, NOW)
-    told_well(explain_pods.explain(PodQuestion(pod, market, [pod], knows_nodes=knows)))
+    explained_well(explain_pods.explain(PodQuestion(pod, market, [pod], knows_nodes=knows)))
 
 
 @FEW
@@ -180,11 +180,11 @@ def test_a_question_about_any_ticket_is_answered(ticket: Ticket, around: list[Po
         claimant=around[0] if around else None,
         nodes={name: site.node for name, site in NODES.items()},
     )
-    told_well(explain_tickets.explain(asked))
+    explained_well(explain_tickets.explain(asked))
 
 
 @FEW
 @given(orders(), st.lists(tickets(), max_size=3), st.booleans())
 def test_a_question_about_any_order_is_answered(order: Order, made: list[Ticket], knows: bool):
     nodes = [site.node for site in NODES.values()] if knows else []
-    told_well(explain_orders.explain(OrderQuestion(order, made, NOW, nodes)))
+    explained_well(explain_orders.explain(OrderQuestion(order, made, NOW, nodes)))

@@ -31,7 +31,7 @@ def explained(order: Builder[Order], *tickets: Builder[Ticket]) -> Explanation:
     return explain_orders.explain(OrderQuestion(order.build(), built, NOW))
 
 
-def test_its_tickets_are_counted_and_told_one_by_one():
+def test_its_tickets_are_counted_and_reported_one_by_one():
     order = an_observed()
     stated = explained(
         order,
@@ -100,7 +100,7 @@ def test_an_order_nobody_has_looked_at():
     ],
     ids=["paused", "closed", "on every node", "on claim", "recurring"],
 )
-def test_what_it_does_is_told(spec: dict[str, JSON], fact: str):
+def test_what_it_does_is_reported(spec: dict[str, JSON], fact: str):
     assert fact in explained(an_observed(**spec)).facts
 
 
@@ -133,7 +133,7 @@ def test_a_paused_order_does_not_fire():
     assert not any("fires next" in fact for fact in facts)
 
 
-def test_a_schedule_nobody_can_read_is_told():
+def test_a_schedule_nobody_can_read_is_reported():
     strategy: JSON = {"type": "Scheduled", "schedule": "61 * * * *"}
     facts = explained(an_observed(strategy=strategy)).facts
     assert any(fact.startswith("Its schedule cannot be read:") for fact in facts)
@@ -143,7 +143,7 @@ def test_an_order_that_is_being_deleted():
     assert "It is being deleted." in explained(an_observed().deleted_at(NOW)).facts
 
 
-def test_a_roll_out_that_does_not_go_on_is_told():
+def test_a_roll_out_that_does_not_go_on_is_reported():
     blocked: JSON = {
         "type": "Progressing",
         "status": "False",

@@ -152,7 +152,7 @@ def test_tickets_that_are_not_asked_for_are_left_out():
     ],
     ids=["required", "prefers", "prefers for a while"],
 )
-def test_what_becomes_of_a_pod_without_a_ticket_is_told(asked: dict[str, str], fact: str):
+def test_what_becomes_of_a_pod_without_a_ticket_is_reported(asked: dict[str, str], fact: str):
     assert fact in explained(a_seeker(**asked)).facts
 
 
@@ -180,7 +180,7 @@ def test_pods_that_want_other_tickets_are_not_in_its_way():
     assert "1 other pod comes before it, by priority and age." in stated.facts
 
 
-def test_the_next_firing_of_an_order_is_told():
+def test_the_next_firing_of_an_order_is_reported():
     fires = instant.render(NOW + timedelta(hours=3))
     order = an_order("o").but({"status": {"nextScheduleTime": fires}})
     stated = explained(a_seeker(), orders=(order, an_order("p").but({"spec": {"paused": True}})))
@@ -191,7 +191,7 @@ def test_the_next_firing_of_an_order_is_told():
     assert not any("fires next" in fact for fact in stated.facts)
 
 
-def test_a_pod_that_nobody_told_anything_makes_one_doubt_the_manager():
+def test_a_pod_that_nobody_reported_anything_makes_one_doubt_the_manager():
     assert (
         "Nobody has told it anything yet: does `korder manager` run?" in explained(a_seeker()).facts
     )
@@ -203,7 +203,7 @@ def test_without_a_look_at_nodes_only_sizes_are_compared():
     assert "You may not read nodes, so only sizes were compared." in stated.facts
 
 
-def test_a_request_nobody_understands_is_told_as_admission_tells_it():
+def test_a_request_nobody_understands_is_reported_as_admission_tells_it():
     stated = explained(a_seeker(**{TICKET_REQUEST_ANNOTATION: "colour:red"}))
     assert stated.verdict.startswith("What it asks for cannot be understood: annotation")
 

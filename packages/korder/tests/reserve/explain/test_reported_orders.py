@@ -145,7 +145,7 @@ def test_a_paused_order_promises_nothing_and_a_failed_one_says_why() -> None:
     assert history.stated().promises[0].text == "failed: the schedule is wrong"
 
 
-def test_a_ticket_made_by_hand_is_told_by_its_own_name() -> None:
+def test_a_ticket_made_by_hand_is_reported_by_its_own_name() -> None:
     history = Booked(Name("Ticket", "default", "mine"))
     history.put(a_ticket("mine").but({"status": {"phase": "Pending", "message": NO_ROOM}}))
     assert history.stated().promises[0].text.endswith(f"1 waits: {NO_ROOM}")
@@ -163,7 +163,7 @@ def test_a_ticket_made_by_hand_for_a_later_day_promises_nothing_yet() -> None:
     assert history.stated().kept
 
 
-def test_guardians_take_room_and_are_not_told() -> None:
+def test_guardians_take_room_and_are_not_reported() -> None:
     history = Booked()
     history.put(a_node("node-1"))
     guardian = a_pod("guardian").requesting(cpu="1").on("node-1")

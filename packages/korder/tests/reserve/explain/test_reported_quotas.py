@@ -31,7 +31,7 @@ BROKEN: JSON = {"matchLabels": {"a b": "c"}}
     ],
     ids=["cluster", "names", "labels of namespaces", "labels of objects", "broken labels"],
 )
-def test_whom_a_quota_means_is_told_with_names_and_labels(
+def test_whom_a_quota_means_is_reported_with_names_and_labels(
     scope: dict[str, JSON], stated: str
 ) -> None:
     quota = a_quota("q", scope, tickets="5").build()

@@ -91,7 +91,7 @@ async def test_figures_equal_the_api_all_along_a_life(clock: Clock):
         assert gauges(measured.manager) == {}
 
 
-async def test_each_transition_is_told_once(clock: Clock):
+async def test_each_transition_is_reported_once(clock: Clock):
     """One Event for the creation, the hold, the claim and the release of a ticket (S39)."""
     order = an_order("o", 1).but(
         {

@@ -118,7 +118,7 @@ def test_a_node_that_is_not_ready_gets_no_ticket() -> None:
     )
 
 
-def test_no_node_at_all_is_told() -> None:
+def test_no_node_at_all_is_reported() -> None:
     harness = a_harness(0)
     assert condition(harness, "Ready") == ("False", "NoEligibleNode", "there is no node")
 

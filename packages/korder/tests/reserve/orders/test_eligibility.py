@@ -98,7 +98,7 @@ def unready(since: datetime, status: str = "False", node: str = "n") -> NodeBuil
         ),
     ],
 )
-def test_a_node_is_eligible_or_it_is_told_why_not(
+def test_a_node_is_eligible_or_it_is_reported_why_not(
     node: NodeBuilder, spec: dict[str, JSON], why_not: str
 ) -> None:
     """A node is eligible, or the reason is given (S37, rule 17)."""

@@ -331,7 +331,7 @@ async def test_a_hundred_changes_are_a_few_looks(clock: Clock) -> None:
         assert written <= 15
 
 
-async def test_a_refusal_is_told_on_the_order_and_tried_again(clock: Clock) -> None:
+async def test_a_refusal_is_reported_on_the_order_and_tried_again(clock: Clock) -> None:
     """A quota on tickets: the order says so, and goes on when there is room."""
     counted = "count/tickets.core.korder.dev"
     quota: JSON = {"hard": {counted: "2"}}

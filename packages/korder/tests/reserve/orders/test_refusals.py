@@ -25,7 +25,7 @@ from pocketkube.testing.apiserver import embedded_server
 
 
 @pytest.mark.parametrize("spec", [{}, {"daemonSet": True}], ids=["replicas", "nodes"])
-async def test_a_refusal_in_other_words_is_told_and_is_no_reason_to_try_again_at_once(
+async def test_a_refusal_in_other_words_is_reported_and_is_no_reason_to_try_again_at_once(
     clock: Clock, spec: dict[str, JSON]
 ) -> None:
     async with embedded_server(clock) as server, asyncio.TaskGroup() as group:

@@ -216,7 +216,7 @@ def test_a_roll_out_without_room_keeps_the_old_tickets_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("ahead", [False, True], ids=["a roll-out", "a window ahead of its time"])
-def test_a_quota_without_room_is_told_once_while_it_lasts(*, ahead: bool) -> None:
+def test_a_quota_without_room_is_reported_once_while_it_lasts(*, ahead: bool) -> None:
     """Rule 7: also if enough tickets can be claimed meanwhile, or none can be yet."""
     harness = a_harness(2)
     if ahead:

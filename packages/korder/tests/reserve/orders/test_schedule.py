@@ -82,7 +82,7 @@ def test_forms_that_mean_the_same(expression: str, plain: str) -> None:
         ),
     ],
 )
-def test_a_bad_expression_is_told_in_one_sentence(expression: str, said: str) -> None:
+def test_a_bad_expression_is_reported_in_one_sentence(expression: str, said: str) -> None:
     assert said in cron.check(expression)
     with pytest.raises(cron.InvalidSchedule):
         cron.parse(expression)
@@ -91,11 +91,11 @@ def test_a_bad_expression_is_told_in_one_sentence(expression: str, said: str) ->
 @pytest.mark.parametrize(
     "zone", ["Mars/Base", "Europe", "../etc/passwd", "/etc/localtime", "x" * 300]
 )
-def test_an_unknown_time_zone_is_told(zone: str) -> None:
+def test_an_unknown_time_zone_is_reported(zone: str) -> None:
     assert "is unknown; use a name such as UTC or Europe/Berlin" in cron.check("@daily", zone)
 
 
-def test_two_zones_that_contradict_are_told() -> None:
+def test_two_zones_that_contradict_are_reported() -> None:
     stated = cron.check("CRON_TZ=Europe/Berlin 0 2 * * *", "Asia/Tokyo")
     assert "names time zone Europe/Berlin, and timeZone names Asia/Tokyo" in stated
     assert cron.check("CRON_TZ=Europe/Berlin 0 2 * * *", "Europe/Berlin") == ""

@@ -215,7 +215,7 @@ def test_a_deadline_of_zero_still_lets_a_punctual_firing_happen(late: int, made:
     assert len(harness.made) == made
 
 
-def test_of_several_missed_firings_the_last_is_made_up_for_and_the_others_are_told() -> None:
+def test_of_several_missed_firings_the_last_is_made_up_for_and_the_others_are_reported() -> None:
     harness = a_harness("* * * * *", "50s")
     harness.at("00:01")
     harness.settle()
@@ -227,7 +227,7 @@ def test_of_several_missed_firings_the_last_is_made_up_for_and_the_others_are_to
     ]
 
 
-def test_a_firing_is_told_of_although_its_tickets_could_not_be_made() -> None:
+def test_a_firing_is_reported_of_although_its_tickets_could_not_be_made() -> None:
     """The next turn knows the firing from the status, and makes what is missing without another word about it."""
     harness = a_harness("0 1 * * *", "1h")
     harness.settle()
@@ -313,7 +313,7 @@ def test_with_lead_time_the_old_window_is_retired_when_the_new_one_opens() -> No
 @pytest.mark.parametrize(
     "edit", [{"strategy": {"schedule": "30 9 * * *"}}, {}], ids=["edit", "next"]
 )
-def test_a_window_that_goes_before_its_time_is_told_as_such(edit: dict[str, JSON]) -> None:
+def test_a_window_that_goes_before_its_time_is_reported_as_such(edit: dict[str, JSON]) -> None:
     harness = a_harness("0,30 10 * * *", "1h", leadTime="20m", overlapPolicy="Replace")
     harness.at("09:40")
     harness.settle()
@@ -516,7 +516,7 @@ def test_a_ticket_that_comes_back_to_a_window_that_was_retired_goes(
 
 
 @pytest.mark.parametrize("lead", ["0s", "10m", "45m"])
-def test_the_next_firing_is_told_although_it_was_acted_on_ahead(lead: str) -> None:
+def test_the_next_firing_is_reported_although_it_was_acted_on_ahead(lead: str) -> None:
     harness = a_harness("0 * * * *", "30m", leadTime=lead)
     harness.at("00:20")
     harness.settle(hold=False)
@@ -545,7 +545,7 @@ def test_a_firing_that_was_left_out_is_not_the_next() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Scheduled", "Recurring"])
-def test_a_firing_that_was_slept_through_is_told_whatever_was_edited(kind: str) -> None:
+def test_a_firing_that_was_slept_through_is_reported_whatever_was_edited(kind: str) -> None:
     harness = a_harness("0 * * * *", "30m", type=kind, leadTime="45m", startingDeadlineSeconds=60)
     for when in ("01:00", "01:20"):
         harness.at(when)

@@ -65,7 +65,7 @@ def test_a_timeline_that_ends_too_soon_says_so() -> None:
     assert last[1:] == ("2026-06-02T00:00:00Z", "no window: tickets 5, max-duration 168h0m0s")
 
 
-def test_a_full_and_a_forbidden_limit_are_told() -> None:
+def test_a_full_and_a_forbidden_limit_are_reported() -> None:
     quota = a_quota("q", tickets="4", orders="0").but(
         {"status": {"used": {"tickets": "3"}, "hard": {"tickets": "4"}}}
     )

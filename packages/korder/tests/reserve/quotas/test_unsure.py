@@ -102,7 +102,9 @@ def test_what_is_unsure_is_a_remark_and_no_shortage() -> None:
     assert (found.short, found.remarks) == ("", "quota q is being counted")
 
 
-async def test_the_real_shortage_is_told_though_the_quota_came_with_the_order(clock: Clock) -> None:
+async def test_the_real_shortage_is_reported_though_the_quota_came_with_the_order(
+    clock: Clock,
+) -> None:
     async with scene(clock, add_reserve) as cluster:
         await cluster.put(a_quota("q", tickets="1"))
         await cluster.put(wanting("o", 3))

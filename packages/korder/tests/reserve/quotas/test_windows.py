@@ -154,7 +154,7 @@ def test_when_clocks_are_set(said: dict[str, JSON], begin: str, hours: int) -> N
         ),
     ],
 )
-def test_a_window_that_says_nothing_is_told(said: dict[str, JSON], why: str) -> None:
+def test_a_window_that_says_nothing_is_reported(said: dict[str, JSON], why: str) -> None:
     assert why in quota_limits.check(a_window(multiplier="1", **said))
 
 

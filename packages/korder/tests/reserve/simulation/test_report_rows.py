@@ -175,7 +175,7 @@ def test_tickets_whose_time_has_not_come_are_not_wanted_and_then_all_at_once() -
         ),
     ],
 )
-def test_an_order_that_wants_nothing_now_is_kept_and_nothing_is_told(
+def test_an_order_that_wants_nothing_now_is_kept_and_nothing_is_reported(
     replicas: int, status: dict[str, JSON], spec: dict[str, JSON], text: str
 ) -> None:
     history = History()

@@ -86,7 +86,7 @@ def test_a_limit_that_falls_is_nobodys_charge() -> None:
         ),
     ],
 )
-def test_what_is_told_is_what_is_there(there: Builder[object], used: dict[str, str]) -> None:
+def test_what_is_reported_is_what_is_there(there: Builder[object], used: dict[str, str]) -> None:
     memory = {"700m": "512Mi", "1": "1Gi"}.get(used.get("reserved_cpu", ""))
     stated = {**used, **({"reserved_memory": memory} if memory else {})}
     for amounts, is_right in ((stated, True), ({**stated, "reserved_cpu": "1001m"}, False)):
@@ -199,7 +199,7 @@ def test_windows_open_and_close_in_time(
     assert (story.broken == []) is is_right
 
 
-def test_a_window_is_not_told_early() -> None:
+def test_a_window_is_not_reported_early() -> None:
     window: JSON = {"name": "w", "multiplier": "2", "schedule": "10 * * * *", "duration": "5m"}
     quota = story_objects(a_quota("q", tickets="1").but({"spec": {"timeWindows": [window]}}))
     story = Story(quota_windows.WindowsAreKept())

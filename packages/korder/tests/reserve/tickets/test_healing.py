@@ -29,7 +29,7 @@ async def a_class(cluster: Scene, name: str, value: int) -> None:
     await cluster.client.create(found.kind, {"metadata": {"name": name}, "value": value})
 
 
-async def test_a_lost_guardian_is_told_of_and_replaced_while_the_clock_goes_on_s8(
+async def test_a_lost_guardian_is_reported_of_and_replaced_while_the_clock_goes_on_s8(
     clock: Clock,
 ) -> None:
     async with scene(clock, Tickets) as cluster:
@@ -157,7 +157,7 @@ async def test_a_ticket_on_a_cordoned_node_moves_its_new_guardian_first_rule_12(
         await cluster.until(TICKETS, "t", lambda t: t.status.node_name == "node-1")
 
 
-async def test_a_refused_guardian_is_told_of_tried_again_and_costs_no_time_s9(
+async def test_a_refused_guardian_is_reported_of_tried_again_and_costs_no_time_s9(
     clock: Clock,
 ) -> None:
     async with scene(clock, Tickets) as cluster:

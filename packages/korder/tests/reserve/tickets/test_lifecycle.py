@@ -222,7 +222,7 @@ async def test_an_edit_moves_the_end_and_a_standing_ticket_is_renewed_in_place(
 
 
 @pytest.mark.parametrize("cut", ["-", "."])
-async def test_what_happens_to_a_ticket_with_a_long_name_is_told_s39(
+async def test_what_happens_to_a_ticket_with_a_long_name_is_reported_s39(
     clock: Clock, cut: str
 ) -> None:
     """The name of an Event is the beginning of the ticket's and must be legal wherever that is cut."""

@@ -114,7 +114,7 @@ def test_odd_sizes_are_held_like_any_other(cpu: str) -> None:
     assert status_in(decide(odd, stored))["phase"] == "Reserved"
 
 
-def test_a_guardian_of_another_size_than_it_was_made_stays_for_a_while_and_is_told() -> None:
+def test_a_guardian_of_another_size_than_it_was_made_stays_for_a_while_and_is_reported() -> None:
     """To make it again and again would help nobody; after five minutes one more is tried."""
     size: JSON = {"name": "guardian", "resources": {"requests": {"cpu": "150m"}}}
     made: JSON = {"creationTimestamp": instant.render(NOW - timedelta(minutes=4))}
@@ -386,7 +386,7 @@ def test_when_its_pod_has_ended_a_ticket_is_released_or_returns_s16(
     assert back["claimedBy"] is None
 
 
-def test_a_pod_that_is_told_to_go_still_has_its_room_s16() -> None:
+def test_a_pod_that_is_reported_to_go_still_has_its_room_s16() -> None:
     assert used(claimed(), user().deleted_at(NOW)) == NOTHING
 
 

@@ -23,7 +23,7 @@ from pocketkube.testing.apiserver import embedded_server
 KEY = Key("default", "t")
 
 
-async def test_a_refusal_in_other_words_is_told_and_is_no_reason_to_try_again_at_once_s9(
+async def test_a_refusal_in_other_words_is_reported_and_is_no_reason_to_try_again_at_once_s9(
     clock: Clock,
 ) -> None:
     async with embedded_server(clock) as server, asyncio.TaskGroup() as group:
@@ -50,7 +50,7 @@ async def test_a_refusal_in_other_words_is_told_and_is_no_reason_to_try_again_at
         stop.set()
 
 
-async def test_a_policy_that_cannot_be_asked_is_told_and_a_guardian_comes_when_it_is_gone_s9(
+async def test_a_policy_that_cannot_be_asked_is_reported_and_a_guardian_comes_when_it_is_gone_s9(
     clock: Clock,
 ) -> None:
     """A webhook that nobody serves any more keeps all pods away; people must read that on the ticket."""

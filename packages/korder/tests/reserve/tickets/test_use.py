@@ -214,7 +214,9 @@ async def test_a_pod_that_ends_leaves_its_room_to_its_ticket_while_another_one_l
         await cluster.until(PODS, "korder-guardian-a", is_promised_room)
 
 
-async def test_a_new_scheduler_is_told_which_room_a_ticket_takes_back_rule_10(clock: Clock) -> None:
+async def test_a_new_scheduler_is_reported_which_room_a_ticket_takes_back_rule_10(
+    clock: Clock,
+) -> None:
     """K8: it learns of the nomination of a gated pod only when that pod changes."""
     async with scene(clock, promising, nodes=1) as cluster:
         await cluster.put(returning(a_sized_ticket("t")))

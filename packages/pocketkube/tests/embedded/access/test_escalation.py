@@ -153,7 +153,7 @@ async def test_bookkeeping_needs_no_permission(world: "World") -> None:
         world.access_checker.guard(ALICE, "roles", labelled, old)
 
 
-async def test_missing_roles_are_told_in_the_words_of_the_request(world: "World") -> None:
+async def test_missing_roles_are_reported_in_the_words_of_the_request(world: "World") -> None:
     for name in ("gone", "lost"):
         await world.bind(name, f"Role/{name}", {"kind": "User", "name": "alice"}, namespace="team")
     with pytest.raises(Refused) as caught:

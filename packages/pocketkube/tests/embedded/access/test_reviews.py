@@ -109,7 +109,7 @@ def test_a_question_has_no_name(team: "World") -> None:
     team.access_checker.answer("selfsubjectaccessreviews", "", asked | own, ALICE)
 
 
-def test_selectors_that_cannot_be_read_are_told(team: "World") -> None:
+def test_selectors_that_cannot_be_read_are_reported(team: "World") -> None:
     selectors = {"labelSelector": {"rawSelector": "a=!!"}, "fieldSelector": {"rawSelector": "a"}}
     answer = team.review(
         "selfsubjectaccessreviews", {"resourceAttributes": PODS | selectors}, ALICE

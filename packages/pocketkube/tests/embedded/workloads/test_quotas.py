@@ -78,7 +78,7 @@ async def test_only_pods_in_scope_count(world: "World") -> None:
     assert (used(world), used(world, "r")) == ({"pods": "1"}, {"pods": "1"})
 
 
-async def test_limits_that_were_taken_out_are_no_longer_told(world: "World") -> None:
+async def test_limits_that_were_taken_out_are_no_longer_reported(world: "World") -> None:
     world.create(RESOURCE_QUOTAS, "q", spec={"hard": {"pods": "9", "configmaps": "1"}})
     async with world.running():
         await world.until(lambda: len(used(world)) == 2)
